@@ -1,1 +1,1 @@
-"""In: languages of terminals and a syntax on top. Out: byte automata and a pushdown machine."""
+"""Automata over bytes: the interface of all specs, lexer states, and the pushdown engine."""

@@ -1,8 +1,9 @@
-"""In: nothing. Out: `Automaton`, what every spec becomes, and `Masks`, its rows over a vocabulary.
+"""The interface of all automata over bytes, and of their token masks.
 
-The seam between what texts are allowed and which tokens follow: `Constraint` knows no more than
-this. `engine.Engine` is the pushdown automaton of JSON Schemas and patterns; grammars, tags and
-products are other ones. An automaton is not safe for concurrent calls: `Constraint` holds a lock.
+Every spec becomes an `Automaton`: it says which bytes may follow. `Masks` are its token bitmasks
+over one vocabulary. `Constraint` knows no more than these two. `pushdown.engine.Engine` is the
+automaton of JSON Schemas and patterns; grammars, tags and products have others. An automaton is not
+safe for concurrent calls: `Constraint` holds a lock.
 """
 
 from __future__ import annotations
@@ -19,42 +20,42 @@ if TYPE_CHECKING:
 
 _POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
-DEAD = -1  #: no position: what was read is not allowed
+DEAD = -1  #: no position: the text read is not allowed
 Row = npt.NDArray[np.int32]
 Bytes = Container[int]
 
 
 class Stored(NamedTuple):
-    """What a file keeps of an automaton: a header of JSON values, and arrays by name."""
+    """An automaton as a file stores it: a header of JSON values, and arrays by name."""
 
     header: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
 
 class Completes(Protocol):
-    """Finds texts that end well."""
+    """Finds texts that lead to acceptance."""
 
     def shortest(self, at: int) -> bytes:
         """A shortest text from a position to where the text may end. Raises BudgetError."""
 
 
 class Masks(ABC):
-    """The token masks of one automaton over one vocabulary."""
+    """The token bitmasks of one automaton over one vocabulary."""
 
     @abstractmethod
     def row(self, at: int) -> Row:
-        """The tokens whose bytes may come next: a fresh int32[words]; special tokens aside."""
+        """int32[words], fresh: a bitmask of the tokens that may come next; special ones aside."""
 
     def write(self, at: int, row: Row) -> bool | None:
-        """Write the same into `row`, int32[words], in place of what it has.
+        """Overwrite `row`, int32[words], with the same bitmask.
 
-        Returns whether the text may end there, None if that did not come out.
+        Returns whether the text may end there, None if that is not known after it.
         """
         row[:] = self.row(at)
         return None
 
-    def twin(self, _at: int) -> int:
-        """A position whose row was made before and is equal, as is whether texts may end there.
+    def cached_position(self, _at: int) -> int:
+        """A position whose mask was computed before and is the same, and which accepts alike.
 
         DEAD if none is known.
         """
@@ -62,15 +63,15 @@ class Masks(ABC):
 
     @abstractmethod
     def below(self, at: int, node: int, row: Row) -> npt.NDArray[np.int32]:
-        """Or into `row` the tokens that go on below a trie node, read from `at` behind the node.
+        """OR into `row` the tokens below a trie node; their bytes after it are read from `at`.
 
-        node: a node of `vocabulary.trie`, whose own token is not looked at; -1 is the root.
-        Returns the nodes (ascending, int32) below it after whose bytes the text may end.
+        node: a node of `vocabulary.trie`, without its own token; -1 is the root. Returns the trie
+        nodes (int32, ascending) below it after whose bytes the text may end.
         """
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what has been made; a constraint drops these masks when they are too many."""
+        """Memory in bytes; a constraint drops its masks when it is too much."""
         return 0
 
 
@@ -87,7 +88,7 @@ class Automaton(ABC):
 
     @abstractmethod
     def run(self, at: int, text: bytes) -> tuple[int, int]:
-        """The position after some bytes, or DEAD; and how many could be read."""
+        """The position after some bytes, or DEAD, and how many of the bytes could be read."""
 
     @abstractmethod
     def is_accepting(self, at: int) -> bool:
@@ -103,9 +104,9 @@ class Automaton(ABC):
         return found[0] if len(found) == 1 else -1
 
     def branches(self, at: int) -> list[int]:
-        """Some of the bytes that can follow: each other leads to the same core as one of these.
+        """Bytes that can follow: each other one leads to the same `core` as one of these.
 
-        Or one of the two has a core of its own since a key that was read before begins so.
+        Except where one of the two has a core of its own, as a key that was read before begins so.
         """
         return self.next_bytes(at)
 
@@ -115,43 +116,43 @@ class Automaton(ABC):
 
     @abstractmethod
     def is_position(self, at: int) -> bool:
-        """Whether a number, as a file may hold any, is that of a position that is there."""
+        """Whether a number (read from a file, say) is a position of this automaton."""
 
     @abstractmethod
     def core(self, at: int) -> Hashable:
-        """Equal for positions with the same futures, up to the key that is being read.
+        """Equal for positions with the same continuations, apart from the key that is being read.
 
-        Which one that is matters when it is over: it must not come again. Beginnings of keys that
-        have been read already have cores of their own.
+        The key matters only when it is complete, as it must not come twice. Prefixes of keys that
+        were read before have cores of their own.
         """
 
     def remembers(self, _at: int) -> Hashable:
-        """Where the key began that is being read and that `core` leaves out; None outside of keys.
+        """Where the key began that `core` leaves out; None outside of keys.
 
-        While it stays the same, positions with one core are led to positions with one core.
+        While this stays the same, positions with equal cores lead to positions with equal cores.
         """
         return None
 
     @abstractmethod
     def expected(self, at: int) -> str:
-        """What may come next, in words."""
+        """What may come next, in words for error messages."""
 
     @abstractmethod
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
-        """Finds completions; with a smaller alphabet short ones rather than shortest."""
+        """A finder of completions; with a smaller alphabet short ones rather than shortest."""
 
     @property
     @abstractmethod
     def size(self) -> dict[str, int]:
-        """How much has been built, by kind; "bytes" is the memory of all tables."""
+        """Counts of what has been built, by kind; "bytes" is the memory of all tables."""
 
     @abstractmethod
     def stored(self) -> Stored:
-        """What a file keeps; `Spec.automaton` makes an equal automaton from it."""
+        """What a file stores; `Spec.automaton` makes an equal automaton from it."""
 
 
 def size_of_parts(positions: int, steps: int, parts: Iterable[Automaton]) -> dict[str, int]:
-    """The `size` of an automaton made of others, with its own positions and steps in Python."""
+    """The `size` of an automaton made of others, with positions and steps of its own in Python."""
     kept = _POSITION_BYTES * positions + _STEP_BYTES * steps
     total = {"positions": positions, "bytes": kept}
     for part in parts:

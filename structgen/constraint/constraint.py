@@ -24,7 +24,7 @@ from structgen.masks.bitmask import allow, forbid, unpack
 from structgen.masks.registry import masks_of
 from structgen.masks.row_store import MaskRows, States
 from structgen.masks.saved_rows import Saved, pack
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.masks.spellable import Spellable
 from structgen.spec.base import Spec
 from structgen.vocabulary.vocabulary import Vocabulary
@@ -84,7 +84,7 @@ class Constraint:
         self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
         self._texts = vocabulary.tokens
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
-        known = common_of(vocabulary) if saved is None else saved
+        known = shared_masks(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
         self.start = self._intern((saved or self.automaton).start, DEAD, b"")
         self._spellable = None if self.writes_all_bytes else self._search()
@@ -305,7 +305,7 @@ class Constraint:
     def twin(self, state: int) -> int | None:
         """Another state that is known to have the same mask, if there is one."""
         known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
-        return self._state_of.get(self._masks.twin(self._pair(state))) if known else None
+        return self._state_of.get(self._masks.cached_position(self._pair(state))) if known else None
 
     def write_row(self, state: int, row: Row) -> None:
         """Write the mask of a state, as it was saved or worked out; `fill_mask` keeps it, too."""

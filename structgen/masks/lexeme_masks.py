@@ -19,7 +19,7 @@ from structgen.automata.pushdown.engine import Engine
 from structgen.automata.spelling import expressions
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
-from structgen.masks.shared import Characters, Inside, common_of
+from structgen.masks.shared import Characters, LexemeMask, shared_masks
 from structgen.regular.byte_groups import quoted
 from structgen.regular.regex import ANY, EMPTY
 from structgen.util.arrays import with_room
@@ -71,18 +71,18 @@ class OneState:
         return id(self._state)
 
 
-class Insides:
+class LexemeMasks:
     """What lexer states allow, by number. nbytes: of all that is kept."""
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
         self._walk, self._apart = kernels("masks.lexeme_walk"), kernels("masks.lexeme_difference")
-        self._common = common_of(vocabulary)
-        self._nodes = self._common.nodes
+        self._shared_masks = shared_masks(vocabulary)
+        self._nodes = self._shared_masks.nodes
         self._vocabulary = vocabulary
         self._depth = vocabulary.trie.max_depth
-        self._shared = engine.shared_states
-        self._inside: dict[int, Inside] = {}
+        self._shared_states = engine.shared_states
+        self._inside: dict[int, LexemeMask] = {}
         self._recent = np.full(RECENT + 1, -1, np.int32)  # a free string; states walked last
         self._turn = 0
         self._room = self._walk.Crossings(
@@ -95,7 +95,7 @@ class Insides:
         self._held: set[int] = set()  # ids of what is there
         self.nbytes = 0
 
-    def of(self, q: int) -> Inside:
+    def of(self, q: int) -> LexemeMask:
         """What a lexer state allows."""
         inside = self._inside.get(q)
         if inside is None:
@@ -105,10 +105,10 @@ class Insides:
                 self.nbytes += inside.nbytes
         return inside
 
-    def _found(self, q: int) -> Inside:
+    def _found(self, q: int) -> LexemeMask:
         """What a lexer state allows: as it was found for another engine, or computed."""
-        if q >= self._shared and self.is_described(q):
-            far = expressions.far_id(self._engine, q, self._common.longest)
+        if q >= self._shared_states and self.is_described(q):
+            far = expressions.far_id(self._engine, q, self._shared_masks.longest)
             if far is not None:
                 return self.of(far)
             expressions.embed_vector(self._engine, q)
@@ -116,12 +116,12 @@ class Insides:
         if place is None:
             return self._computed(q)
         lexicon = self._engine.machine.lexicon
-        inside = self._common.inside(lexicon, place)
+        inside = self._shared_masks.inside(lexicon, place)
         if inside is None:
             inside = self._computed(q)
             last = np.maximum.reduce(inside.crossings.label, initial=0)
             if last < len(lexicon.terminals):  # else it has others' labels
-                self._common.keep(lexicon, place, inside)
+                self._shared_masks.keep(lexicon, place, inside)
         return inside
 
     def _place(self, q: int) -> Hashable:
@@ -130,8 +130,8 @@ class Insides:
         Labels have the same numbers there only if they are the lexicon's.
         """
         engine = self._engine
-        if q < self._shared or not self._shared:
-            return q if self._shared else None
+        if q < self._shared_states or not self._shared_states:
+            return q if self._shared_states else None
         if not engine.tables.within[q, engine.kernel_tables.KIND]:
             state = engine.state(q) if engine.is_new else None
             return OneState(state) if isinstance(state, Fork | Either) else None
@@ -143,21 +143,21 @@ class Insides:
 
     def prepare(self) -> None:
         """Walk once for each free text of the lexicon, and count its characters."""
-        for q in range(self._shared):
+        for q in range(self._shared_states):
             state = self._engine.state(q)
             if is_free(state):
                 self.of(q)
                 if not state.recorded:  # a value, whose length may be bounded
                     self._started(q)
 
-    def _computed(self, q: int) -> Inside:
+    def _computed(self, q: int) -> LexemeMask:
         """What a lexer state allows, sorted where many frames go on from it."""
         inside = self._compute(q)
         if self.is_gap(q):
             inside.sort(self._nodes)
         return inside
 
-    def _compute(self, q: int) -> Inside:
+    def _compute(self, q: int) -> LexemeMask:
         """Walk the whole trie, or only where `q` differs from what is known."""
         engine = self._engine
         letters, most = self._letters(q)
@@ -171,14 +171,14 @@ class Insides:
                 return found
         engine.targets(q)
         self._recent[0] = self._free_beside(q, embedded)
-        near = int(self._apart.nearest(engine.tables_at, self._common.weights, self._recent, q))
+        near = int(self._apart.nearest(engine.tables_at, self._shared_masks.weights, self._recent, q))
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0] = q
         if near >= 0:
             other = self.of(near)
             inside = self._walked(
                 self._apart.walk_apart,
-                lambda: (self._common.subtrees_at, engine.loops, other.address, near),
+                lambda: (self._shared_masks.subtrees_at, engine.loops, other.address, near),
                 other.row.copy(),
                 stack,
             )
@@ -186,8 +186,8 @@ class Insides:
             told = np.array([letters, most, 0], np.int64)
             inside = self._walked(
                 self._walk.walk_inside,
-                lambda: (self._common.subtrees_at, engine.loops, told),
-                self._common.spelled(letters, most).copy(),
+                lambda: (self._shared_masks.subtrees_at, engine.loops, told),
+                self._shared_masks.spelled(letters, most).copy(),
                 stack,
             )
         self._turn = self._turn % RECENT + 1
@@ -207,7 +207,7 @@ class Insides:
 
         0 for none, where it is not so many that to walk less pays.
         """
-        loops, most = self._engine.loops, self._common.longest
+        loops, most = self._engine.loops, self._shared_masks.longest
         if q >= len(loops.often):
             return 0, most
         letters, often = int(loops.groups[q]), int(loops.often[q])
@@ -215,7 +215,7 @@ class Insides:
             return 0, most
         if often >= min(most, kernels("trie.nodes").MANY):
             return letters, most
-        counted = self._common.characters is not None and not letters & ~int(quoted())
+        counted = self._shared_masks.characters is not None and not letters & ~int(quoted())
         return (letters, often) if counted else (0, most)
 
     def is_described(self, q: int) -> bool:
@@ -236,15 +236,15 @@ class Insides:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
         return embedded.left(state) if _is_value(embedded.role) else None
 
-    def _bounded(self, free: int, low: int, high: int) -> Inside:
+    def _bounded(self, free: int, low: int, high: int) -> LexemeMask:
         """The part of the free string `free` in which `low` to `high` characters follow."""
         inside = self.of(free)
-        if low <= 0 and high >= self._common.longest:
+        if low <= 0 and high >= self._shared_masks.longest:
             return inside  # no token comes to where the length counts
         crossings = self._ending(inside, self._started(free), low, high)
-        return Inside(inside.row & self._common.short(high), crossings)
+        return LexemeMask(inside.row & self._shared_masks.short(high), crossings)
 
-    def _ending(self, inside: Inside, started: Numbers, low: int, high: int) -> Any:
+    def _ending(self, inside: LexemeMask, started: Numbers, low: int, high: int) -> Any:
         """The crossings of a value where it has `low` to `high` characters."""
         found = inside.crossings
         count = started[found.node]
@@ -257,7 +257,7 @@ class Insides:
             text=np.zeros(0, np.uint8),  # a value's text is not remembered
         )
 
-    def _not_too_long(self, q: int, embedded: expressions.EmbeddedDfa, state: int) -> Inside | None:
+    def _not_too_long(self, q: int, embedded: expressions.EmbeddedDfa, state: int) -> LexemeMask | None:
         """What is allowed without bounds of length, but for what is too long.
 
         None where there are no such bounds, or where much of it is too long.
@@ -267,7 +267,7 @@ class Insides:
             return None
         same, base = found
         unbounded = base.number(same.state)
-        if same.free >= self._common.longest:
+        if same.free >= self._shared_masks.longest:
             return self.of(unbounded)
         if same.free < NEAR or not _is_value(embedded.role):
             return None
@@ -281,8 +281,8 @@ class Insides:
         stack[0] = unbounded
         engine.ask(
             kernels("masks.length_bound").refuse_longer,
-            self._common.nodes_at,
-            self._common.subtrees_at,
+            self._shared_masks.nodes_at,
+            self._shared_masks.subtrees_at,
             started,
             same.wanted,
             np.array([base.place, same.free, same.most], np.int64),
@@ -295,39 +295,39 @@ class Insides:
         at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
         tokens = unsure[1 : unsure[0] + 1].tolist()
         forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
-        return Inside(row, self._ending(inside, started, 0, same.most))
+        return LexemeMask(row, self._ending(inside, started, 0, same.most))
 
-    def _long_apart(self, q: int, inside: Inside, started: Numbers, free: int) -> Inside:
+    def _long_apart(self, q: int, inside: LexemeMask, started: Numbers, free: int) -> LexemeMask:
         """`inside`, but for tokens of more than `free` characters what lexer state `q` allows."""
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0], told = q, np.array([0, 0, free], np.int64)
         found = self._walked(
             self._walk.walk_inside,
-            lambda: (self._common.subtrees_at, self._engine.loops, told),
-            inside.row & self._common.short(free),
+            lambda: (self._shared_masks.subtrees_at, self._engine.loops, told),
+            inside.row & self._shared_masks.short(free),
             stack,
         )
         near = self._ending(inside, started, 0, free)
-        long = self._ending(found, started, free + 1, self._common.longest)
+        long = self._ending(found, started, free + 1, self._shared_masks.longest)
         both = [np.concatenate(pair) for pair in zip(near[:3], long[:3], strict=True)]
         order = both[0].argsort()
         start = np.zeros(len(order) + 1, np.int32)
-        return Inside(found.row, type(near)(*(x[order] for x in both), start, near.text))
+        return LexemeMask(found.row, type(near)(*(x[order] for x in both), start, near.text))
 
     def _started(self, free: int) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        found = self._common.characters
+        found = self._shared_masks.characters
         if found is None:
             trie = self._vocabulary.trie
             started = np.zeros(len(trie), np.int32)
             stack = np.zeros(self._depth + 4, np.int64)
             stack[0] = stack[-2] = free
             count = kernels("trie.subtrees").count_characters
-            self._engine.ask(count, self._common.nodes_at, started, stack)
+            self._engine.ask(count, self._shared_masks.nodes_at, started, stack)
             at = np.flatnonzero(trie.token >= 0)
             most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
             most[trie.token[at]] = started[at]
-            found = self._common.characters = Characters(started, most)
+            found = self._shared_masks.characters = Characters(started, most)
         return found.started
 
     def _looping(self, q: int) -> int | None:
@@ -346,23 +346,23 @@ class Insides:
         given: Callable[[], tuple[Any, ...]],
         row: Row,
         stack: npt.NDArray[np.int64],
-    ) -> Inside:
+    ) -> LexemeMask:
         """What a walk finds. given: what it takes beside the tables, the trie, and room."""
         engine = self._engine
         while True:
             room = self._room
-            code = walk(engine.tables_at, self._common.nodes_at, *given(), room, row, stack)
+            code = walk(engine.tables_at, self._shared_masks.nodes_at, *given(), room, row, stack)
             if code == engine.NEED_SPACE:
                 self._room = type(room)(*(with_room(array, len(array) + 1) for array in room))
             elif code != 0:
-                engine.serve(code)
+                engine.fill_on_demand(code)
             else:
                 break
         count, used = int(stack[-2]), int(stack[-1])
         if not count:
-            return Inside(row)
+            return LexemeMask(row)
         sizes = (count, count, count, count + 1, used)
-        return Inside(row, type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True))))
+        return LexemeMask(row, type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True))))
 
     def is_gap(self, q: int) -> bool:
         """Whether a lexer state is within white space."""

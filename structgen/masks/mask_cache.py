@@ -18,12 +18,12 @@ from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
-    from structgen.masks.shared import Inside
+    from structgen.masks.shared import LexemeMask
 
 RECORDS, PLACES, PLANS = 1 << 15, 1 << 11, 1 << 7  # room at first: that not used is no memory
 
 
-class Base(NamedTuple):
+class BaseRow(NamedTuple):
     """The tokens that stay in a lexeme, and in the white space before it: int32[words].
 
     number: what tells it from all others; 0 without tokens. of: what it was made of, kept so that
@@ -32,11 +32,11 @@ class Base(NamedTuple):
 
     row: Row
     number: int
-    inside: Inside | None
-    embedded: Inside | None
+    inside: LexemeMask | None
+    embedded: LexemeMask | None
 
 
-class Plans:
+class Recipes:
     """Plans by key (see `masks.same_mask`). table: int64[H, 2], where kernels look for them."""
 
     def __init__(self, table: npt.NDArray[np.int64] | None = None, *kept: Any) -> None:
@@ -44,9 +44,9 @@ class Plans:
         self.table = hash_table(PLANS) if table is None else table
         self._kept = [*kept]
 
-    def copy(self) -> Plans:
+    def copy(self) -> Recipes:
         """The same plans, to which others can be added."""
-        return Plans(self.table.copy(), *self._kept)
+        return Recipes(self.table.copy(), *self._kept)
 
     def keep(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
         """Keep a `same_mask.Plan`, written down where it is good as long as `kept` is there."""
@@ -58,25 +58,25 @@ class Plans:
         kernels("masks.same_mask").keep_plan(self.table, key, written.address, plan)
 
 
-class Told:
+class LexiconCache:
     """What all that share a lexicon say of its states, so that it need not be found out again.
 
-    bases: by the ids of the two `Inside`s that they are made of. is_ready: whether what the states
+    bases: by the ids of the two `LexemeMask`s that they are made of. is_ready: whether what the states
     of free texts allow has been found. Safe to use from many threads.
     """
 
     def __init__(self) -> None:
         self.is_ready = False
-        self.bases: dict[tuple[int, int], Base] = {}
-        self._kinds, self._plans = np.zeros(512, np.int32), Plans()
+        self.bases: dict[tuple[int, int], BaseRow] = {}
+        self._kinds, self._recipes = np.zeros(512, np.int32), Recipes()
         self._keys: set[int] = set()
         self._lock = threading.Lock()
 
-    def copies(self) -> tuple[npt.NDArray[np.int32], Plans]:
+    def copies(self) -> tuple[npt.NDArray[np.int32], Recipes]:
         """The kinds of lexer states, and plans, as in `kernels.masks.mask_cache.Known`."""
         with self._lock:
             kinds = with_room(self._kinds, len(self._kinds) + STATES)  # the spec's own are behind
-            return kinds, self._plans.copy()
+            return kinds, self._recipes.copy()
 
     def say(self, q: int, kind: int) -> None:
         """Say of a state what `kernels.masks.mask_cache.Known` has of it."""
@@ -85,24 +85,24 @@ class Told:
             self._kinds[q] = kind
 
     def keep_plan(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
-        """Keep a plan for states of the lexicon, as `Plans.keep` does."""
+        """Keep a plan for states of the lexicon, as `Recipes.keep` does."""
         with self._lock:
             if key not in self._keys:
                 self._keys.add(key)
-                self._plans.keep(key, plan, written, kept)
+                self._recipes.keep(key, plan, written, kept)
 
 
 class Known:
     """What is known of the rows of one automaton. address: where kernels find it."""
 
-    def __init__(self, words: int, told: Told | None = None) -> None:
+    def __init__(self, words: int, lexicon_cache: LexiconCache | None = None) -> None:
         """words: of a row. told: what is known of the lexicon's states."""
         self._words = words
-        kinds, self._plans = (np.zeros(512, np.int32), Plans()) if told is None else told.copies()
+        kinds, self._recipes = (np.zeros(512, np.int32), Recipes()) if lexicon_cache is None else lexicon_cache.copies()
         self._k = kernels("masks.mask_cache")
         self._arrays = self._k.Known(
             kinds=kinds,
-            plans=self._plans.table,
+            plans=self._recipes.table,
             places=np.full(PLACES, -1, np.int64),
             records=np.empty(RECORDS, np.int64),
             key=np.empty(0, np.int64),
@@ -140,7 +140,7 @@ class Known:
             self._keep(self._arrays._replace(kinds=with_room(self._arrays.kinds, q + 1)))
         self._arrays.kinds[q] = kind
 
-    def keep_plan(self, key: int, base: Base, numbers: tuple[int, ...], told: Told | None) -> None:
+    def keep_plan(self, key: int, base: BaseRow, numbers: tuple[int, ...], lexicon_cache: LexiconCache | None) -> None:
         """Keep a plan, by its key; numbers: as in `same_mask.Plan`. told: who is to know it."""
         row = base.row.view()
         row.flags.writeable = False
@@ -148,11 +148,11 @@ class Known:
             kernels("masks.same_mask").Plan(row, np.array(numbers, np.int64)),
             PackedArrays(2),
         )
-        self._plans.keep(key, plan, written, base)
-        if self._plans.table is not self._arrays.plans:
-            self._keep(self._arrays._replace(plans=self._plans.table))
-        if told is not None:
-            told.keep_plan(key, plan, written, base)
+        self._recipes.keep(key, plan, written, base)
+        if self._recipes.table is not self._arrays.plans:
+            self._keep(self._arrays._replace(plans=self._recipes.table))
+        if lexicon_cache is not None:
+            lexicon_cache.keep_plan(key, plan, written, base)
 
     def _keep(self, arrays: Any) -> None:
         self._arrays = arrays

@@ -21,8 +21,8 @@ from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.pushdown.tables import PackedArrays
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import pack
-from structgen.masks.mask_cache import Told
-from structgen.masks.workspaces import Rooms
+from structgen.masks.mask_cache import LexiconCache
+from structgen.masks.workspaces import Workspaces
 from structgen.regular.byte_groups import groups
 from structgen.vocabulary.per_vocabulary import per_vocabulary
 
@@ -54,7 +54,7 @@ def _no_crossings() -> tuple[Any, PackedArrays]:
     return none, _written(none)
 
 
-class Inside:
+class LexemeMask:
     """What a lexer state allows by itself, and where tokens leave the lexeme.
 
     row: int32[words]; crossings: `kernels.masks.lexeme_walk.Crossings`; beyond:
@@ -123,10 +123,10 @@ def subtrees_of(nodes: Any, max_depth: int) -> Any:
     return found
 
 
-Parts = OrderedDict[tuple[Lexicon, Hashable], Inside]
+Parts = OrderedDict[tuple[Lexicon, Hashable], LexemeMask]
 
 
-class Common:
+class SharedMasks:
     """What is the same for every spec over one vocabulary. Safe to use from many threads.
 
     The parts used last are kept, MAX_BYTES of them, and those of lexicons before all others.
@@ -149,7 +149,7 @@ class Common:
         self.weights = np.zeros(256, np.int32)
         tops = self.nodes.root_child[self.nodes.root_child >= 0]
         self.weights[self.nodes.root_child >= 0] = self.nodes.at[tops, k.NODE_END] - tops
-        self.rooms = Rooms(self.nodes, words, trie.max_depth)
+        self.rooms = Workspaces(self.nodes, words, trie.max_depth)
         self._room, self._written = self.rooms.take(), PackedArrays(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._room.address, self._written.address
         kernels("masks.entry_points").keep_subtrees(self.subtrees, self.subtrees_at)
@@ -158,9 +158,9 @@ class Common:
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
-        self._insides: Parts = OrderedDict()  # those of the states of lexicons
+        self._lexeme_masks: Parts = OrderedDict()  # those of the states of lexicons
         self._others: Parts = OrderedDict()
-        self._told: dict[Lexicon, Told] = {}
+        self._lexicon_caches: dict[Lexicon, LexiconCache] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}
         self._nbytes = 0
@@ -173,7 +173,7 @@ class Common:
         """Bytes of the parts of rows."""
         return self._nbytes
 
-    def inside(self, lexicon: Lexicon, place: Hashable) -> Inside | None:
+    def inside(self, lexicon: Lexicon, place: Hashable) -> LexemeMask | None:
         """What a state allows, None if nobody has kept it.
 
         place: its number in the lexicon, or what else tells it from all others there.
@@ -190,10 +190,10 @@ class Common:
                 self._keep(lexicon, place, found)
         return found
 
-    def told(self, lexicon: Lexicon) -> Told:
+    def lexicon_cache(self, lexicon: Lexicon) -> LexiconCache:
         """What is said of the states of a lexicon."""
         with self._lock:
-            return self._told.setdefault(lexicon, Told())
+            return self._lexicon_caches.setdefault(lexicon, LexiconCache())
 
     def use(self, saved: SavedParts) -> None:
         """Take from a file what has not been made yet."""
@@ -201,20 +201,20 @@ class Common:
         if self.characters is None:
             self.characters = saved.characters
 
-    def items(self) -> Iterator[tuple[Lexicon, int, Inside]]:
+    def items(self) -> Iterator[tuple[Lexicon, int, LexemeMask]]:
         """The parts of states of lexicons, with these, those used last first."""
         with self._lock:
-            kept = list(self._insides.items())
+            kept = list(self._lexeme_masks.items())
         for (lexicon, place), inside in reversed(kept):
             if isinstance(place, int):  # as all of them are
                 yield lexicon, place, inside
 
-    def keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
+    def keep(self, lexicon: Lexicon, place: Hashable, inside: LexemeMask) -> None:
         """Keep what a state allows; what was used least recently goes where there is no room."""
         self.made += isinstance(place, int)
         self._keep(lexicon, place, inside)
 
-    def _keep(self, lexicon: Lexicon, place: Hashable, inside: Inside) -> None:
+    def _keep(self, lexicon: Lexicon, place: Hashable, inside: LexemeMask) -> None:
         key, kept = (lexicon, place), self._parts(place)
         if isinstance(place, int):
             inside.sort(self.nodes)
@@ -224,11 +224,11 @@ class Common:
                 kept[key] = inside
                 self._nbytes += inside.nbytes
             while self._nbytes > MAX_BYTES:
-                first = self._others or self._insides
+                first = self._others or self._lexeme_masks
                 self._nbytes -= first.popitem(last=False)[1].nbytes
 
     def _parts(self, place: Hashable) -> Parts:
-        return self._insides if isinstance(place, int) else self._others
+        return self._lexeme_masks if isinstance(place, int) else self._others
 
     def short(self, high: int) -> Row:
         """The tokens with which a free string begins at most `high` characters."""
@@ -258,6 +258,6 @@ class Common:
 
 
 @per_vocabulary
-def common_of(vocabulary: Vocabulary) -> Common:
+def shared_masks(vocabulary: Vocabulary) -> SharedMasks:
     """What this process has made for a vocabulary."""
-    return Common(vocabulary.trie, vocabulary.words)
+    return SharedMasks(vocabulary.trie, vocabulary.words)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import Characters, Inside
+from structgen.masks.shared import Characters, LexemeMask
 from structgen.util import container
 from structgen.version import __version__
 
@@ -32,7 +32,7 @@ MAX_DIGESTS = 64  # of lexicons, remembered
 _digests: dict[int, tuple[Lexicon, str]] = {}  # by id, which is a lexicon's own while it is held
 
 Key = tuple[str, int]  # digest of a lexicon, number of a state
-Parts = Iterable[tuple[Key, Inside]]
+Parts = Iterable[tuple[Key, LexemeMask]]
 _CROSSINGS = {"node": "i4", "label": "i4", "before": "u1", "start": "i4", "text": "u1"}
 _FORMS = {"state": ("i4", 1), "rows": ("i4", 2), "sizes": ("i4", 2), "started": ("i4", 1),
           "most": ("i4", 1)} | {name: (form, 1) for name, form in _CROSSINGS.items()}  # fmt: skip
@@ -55,7 +55,7 @@ def save(
     path: str | os.PathLike[str], vocabulary: Vocabulary, parts: Parts, characters: Characters
 ) -> None:
     """Write parts, those that come first where all take more than MAX_BYTES. ArtifactError."""
-    chosen: dict[Key, Inside] = {}
+    chosen: dict[Key, LexemeMask] = {}
     room = MAX_BYTES
     for key, inside in parts:
         room -= 0 if key in chosen else inside.nbytes
@@ -134,7 +134,7 @@ class SavedParts:
         for key, place in self._places.items():
             yield key, self._part(place)
 
-    def inside(self, lexicon: Lexicon, q: int) -> Inside | None:
+    def inside(self, lexicon: Lexicon, q: int) -> LexemeMask | None:
         """The part of a state, None if it was not saved, or leads outside of the tables."""
         place = self._places.get((digest_of(lexicon), q))
         if place is None:
@@ -142,7 +142,7 @@ class SavedParts:
         found = self._part(place)
         return found if self._is_sound(found, len(lexicon.terminals)) else None
 
-    def _is_sound(self, part: Inside, labels: int) -> bool:
+    def _is_sound(self, part: LexemeMask, labels: int) -> bool:
         """Whether no number leads a kernel outside of the trie, the labels or the text."""
         node, label, before, start, text = part.crossings
         within = [(node, self._nodes), (label, labels), (before, 2), (start, len(text) + 1)]
@@ -151,7 +151,7 @@ class SavedParts:
         ordered = (np.diff(node) > 0).all() and (np.diff(start) >= 0).all()
         return bool(ordered) and (start[0], start[-1]) == (0, len(text))
 
-    def _part(self, place: int) -> Inside:
+    def _part(self, place: int) -> LexemeMask:
         (a, c), (b, d) = self._ends[place : place + 2].tolist()
         arrays = self._arrays
         crossings = kernels("masks.lexeme_walk").Crossings(
@@ -161,7 +161,7 @@ class SavedParts:
             start=arrays["start"][a + place : b + place + 1].copy(),
             text=arrays["text"][c:d].copy(),
         )
-        return Inside(arrays["rows"][place].copy(), crossings)
+        return LexemeMask(arrays["rows"][place].copy(), crossings)
 
     def _damaged(self, name: str) -> ArtifactError:
         return ArtifactError(f"{name!r} is not that of common parts", location=self._path)

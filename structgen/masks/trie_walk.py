@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import Row
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.vocabulary.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class TrieWalk:
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
         self.words = vocabulary.words
-        self.trie, self.nodes = trie, common_of(vocabulary).nodes
+        self.trie, self.nodes = trie, shared_masks(vocabulary).nodes
         self._spread = kernels("masks.lexeme_walk").spread
         self._scan = kernels("trie.scan").walk_scan
         self._depth = trie.max_depth

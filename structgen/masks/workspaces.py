@@ -16,7 +16,7 @@ from structgen.kernels.build.loader import kernels
 SPARE = 8  # rooms that are kept for who comes next
 
 
-class Room:
+class Workspace:
     """`kernels.masks.entry_points.Scratch`, and the address at which it stands behind the trie."""
 
     def __init__(self, nodes: object, words: int, depth: int) -> None:
@@ -35,20 +35,20 @@ class Room:
         doors.keep_nodes(nodes, self.scratch, self.address)
 
 
-class Rooms:
+class Workspaces:
     """The rooms of one vocabulary. Safe to use from many threads."""
 
     def __init__(self, nodes: object, words: int, depth: int) -> None:
         self._made_of = nodes, words, depth
-        self._spare: deque[Room] = deque(maxlen=SPARE)
+        self._spare: deque[Workspace] = deque(maxlen=SPARE)
 
-    def take(self) -> Room:
+    def take(self) -> Workspace:
         """A room that nobody else has until it is given back."""
         try:
             return self._spare.pop()
         except IndexError:
-            return Room(*self._made_of)
+            return Workspace(*self._made_of)
 
-    def give(self, room: Room) -> None:
+    def give(self, room: Workspace) -> None:
         """Take a room back. What a walk that was broken off left in it does no harm."""
         self._spare.append(room)  # the one given back first makes way

@@ -1,4 +1,4 @@
-"""In: bytes near JSON strings. Out: proof that the lexer reads them as other parsers do."""
+"""JSON strings are read byte by byte as other parsers read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the lexicons of JSON layouts. Out: proof that their rows are what their states say."""
+"""The rows and actions of shared lexicons are those of their states and frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _lexicon(whitespace: str, spelling: Spelling) -> Lexicon:
     ("whitespace", "spelling"), [("any", "any"), ("bounded", "natural"), ("compact", "any")]
 )
 def test_rows_are_those_of_the_states(whitespace: str, spelling: Spelling) -> None:
-    """Each code of a row is the number of the state or label that the description leads to."""
+    """Each code of a row is the number of the state or terminal that the description leads to."""
     lexicon = _lexicon(whitespace, spelling)
     cached: dict[LexState, Row] = {}
 
@@ -64,7 +64,7 @@ VALUES = (
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize("whitespace", ["any", "compact"])
 def test_values_of_any_kind_ask_nothing_of_the_machine(whitespace: str, declared: bool) -> None:
-    """What their frames do is there from the start, the same as the machine says of others."""
+    """The actions of preset frames are there from the start, and are those of the machine."""
     layout, gap = layout_of(whitespace)
     lexicon = json_lexicon(layout, "any", declared, gap)
     shared, bare = (free_machine(layout, declared, gap, part) for part in (lexicon, BARE))

@@ -1,4 +1,4 @@
-"""In: schemas of strings and keys. Out: proof that kernels spell them as their descriptions do."""
+"""Kernels spell strings and keys as the descriptions of their lexer states do."""
 
 from __future__ import annotations
 

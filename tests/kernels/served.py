@@ -134,7 +134,7 @@ class Served:
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel until it has all that it needs."""
         while (code := int(opened(kernel)(self.tables, *arguments))) < self.k.DEAD:
-            self.serve(code)
+            self.fill_on_demand(code)
         return code
 
     def run(self, pair: int, data: bytes) -> tuple[int, int]:
@@ -145,10 +145,10 @@ class Served:
             code := int(opened(kernels("parser.step").run)(self.tables, pair, array))
         ) < self.k.DEAD:
             pair = int(self.tables.need[5])
-            self.serve(code)
+            self.fill_on_demand(code)
         return code, int(self.tables.need[4])
 
-    def serve(self, code: int) -> None:
+    def fill_on_demand(self, code: int) -> None:
         """Provide what a kernel stopped for."""
         self.asked.add(code)
         first, label = map(int, self.tables.need[:2])

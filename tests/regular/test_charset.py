@@ -1,4 +1,4 @@
-"""In: ranges of code points. Out: proof that `CharSet` is a set of Unicode scalar values.
+"""`CharSet` is a set of Unicode scalar values.
 
 The oracle is Python's own set arithmetic over probe points at and beside every boundary.
 """

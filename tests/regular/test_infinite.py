@@ -1,4 +1,4 @@
-"""In: languages. Out: proof that those called endless never run out of words."""
+"""Languages said to be infinite are, from every prefix on; counts and lists of words are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATTERNS = [
 
 
 def runs_out(language: Regex) -> bool:
-    """Whether from somewhere in a language nothing leads on, as all its states say."""
+    """Whether some state of a language has no moves, by a walk over all of them."""
     seen, todo = set[Regex](), [language]
     while todo:
         state = todo.pop()
@@ -39,7 +39,7 @@ def runs_out(language: Regex) -> bool:
 def test_a_language_is_endless_where_every_state_leads_on(
     pattern: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether states are looked at one by one, or in a table."""
+    """The answer does not depend on whether states are walked or taken from an automaton."""
     monkeypatch.setattr(infinite, "FEW", few)
     every_prefix_is_infinite.cache_clear()
     assert every_prefix_is_infinite(parse(pattern)) != runs_out(parse(pattern))

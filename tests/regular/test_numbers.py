@@ -1,4 +1,4 @@
-"""In: constraints on numbers. Out: proof that exactly the fitting texts are accepted.
+"""Number languages accept exactly the texts whose value satisfies the constraints.
 
 The oracle is `fractions.Fraction` on the decimal value of the text, and `re` for spellings.
 """

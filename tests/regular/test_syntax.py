@@ -1,4 +1,4 @@
-"""In: patterns. Out: proof that they are read as ECMA-262 and JSON Schema mean them.
+"""Patterns are read as ECMA-262 and JSON Schema define them.
 
 Oracles: Python's `re` where both dialects agree (random patterns with anchors, word boundaries and
 lookarounds, on random texts), interegular's automata for plain patterns, the official Test Suite,

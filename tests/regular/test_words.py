@@ -1,4 +1,4 @@
-"""In: sets of words. Out: proof that a word range reads exactly those words, and says which."""
+"""A word range reads exactly its words, and says which one was read."""
 
 from __future__ import annotations
 

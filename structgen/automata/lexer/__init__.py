@@ -1,1 +1,1 @@
-"""Lexer states: byte automata of terminals, and what they share."""
+"""Lexer states: byte automata of terminals, and the rows that many specs share."""

@@ -19,11 +19,11 @@ from structgen.regular.words import WordRange
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where white space may stand: languages of the gaps of a JSON text. Compared by identity.
+    """Where white space may stand, as languages of the gaps in a JSON text.
 
-    natural: keys have no escapes but those that they need. surrogates: unpaired ones may be escaped
-    in values that are strings.
     inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
+    natural: keys have no escapes but those that they need. surrogates: strings that are values may
+    have escapes of unpaired surrogates. Compared by identity.
     """
 
     inner: Regex = EPSILON
@@ -36,10 +36,10 @@ class Layout:
 
 
 class Scalar(NamedTuple):
-    """The role of strings and numbers: they end with the bits of the languages they are in."""
+    """The role of strings and numbers; the terminal says, in bits, which languages they are in."""
 
     quoted: bool
-    kind: str = "value"  # of the label with which they end
+    kind: str = "value"  # of the terminal with which they end
     escapes: bool = True
     surrogates: bool = False
 
@@ -55,15 +55,15 @@ class Scalar(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The role of keys: names of a table (the only `WordRange`), and other languages.
+    """The role of keys: names of a word list (the only `WordRange`), beside other languages.
 
-    So are strings of a list told apart, which have escapes as any value may.
+    Strings of a word list have this role as well, with the escapes of values.
     """
 
     recorded: bool
     escapes: bool
     layout: Layout
-    takes: bool = False  # whether what is not named may be any key that was not taken before
+    takes: bool = False  # whether any other key may come that was not read before
 
     @property
     def quoted(self) -> bool:
@@ -96,21 +96,21 @@ def bits(flags: Sequence[bool]) -> int:
 
 
 class KeyStart(Fork):
-    """Where one of the names of a table may begin. One object for each way (see `key_start`)."""
+    """Where one of the keys of a word list may begin; made by `key_start`, compared by identity."""
 
     __slots__ = ()
-    __eq__ = object.__eq__  # what it has takes long to hash
+    __eq__ = object.__eq__  # hashing the contents would be slow
     __hash__ = object.__hash__
 
     @property
     def vector(self) -> Vector:
-        """What is read behind the quote: the names, and other languages."""
+        """The languages read after the quote: the names, and others."""
         vector: Vector = self._key.vector
         return vector
 
     @property
     def rest(self) -> LexState | None:
-        """What reads any other key, whatever the names are; None if there is no other."""
+        """The state that reads any other key, whatever the names are; None if there is none."""
         others, role = self.vector[1:], self._key.role
         closing = len(self.targets) > 1
         return unnamed_start(others, role.layout, closing, role.takes) if others else None

@@ -1,9 +1,13 @@
-"""In: regular languages over code points. Out: lexer states, whose rows say what each byte does.
+r"""Lexer states over bytes, made from regular languages over characters.
 
-A lexer state is an immutable, hashable description; its row is computed when first needed. Labels
-say how a lexeme ended, and only the machine above knows what they mean. Three spellings meet here:
-plain UTF-8, the inside of JSON strings (where `\\u0041` is another spelling of `A`), and the gaps
-of white space between lexemes. Branches that lead nowhere are never in a row.
+A lexer state is an immutable, hashable description of a place inside a lexeme; its row says what
+each byte does there, and is computed when first needed. A lexeme ends with a terminal, whose
+meaning only the machine above knows. Characters are spelled here: in plain UTF-8, and inside JSON
+strings, where `\\u0041` is another spelling of `A`. Rows have no targets from which nothing can be
+accepted.
+
+An unpaired surrogate escape, where a role allows it, is read as U+FFFD, REPLACEMENT CHARACTER,
+which is what readers put in the place of one that they cannot hold.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ ESCAPES = {
     0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9,
 }  # fmt: skip
 ASTRAL = 0x10000
-_MANY = 100  # segments of so many pieces are not worth remembering: to compare them costs as much
+_MANY = 100  # segments; more are not cached, as comparing them costs as much as the work
 MAX_CODE_POINT = 0x10FFFF
 # lead byte of block 0, first and last code point, code points per lead byte, continuation bytes
 LEADS = (
@@ -35,22 +39,22 @@ LEADS = (
 
 
 class End(NamedTuple):
-    """The byte ends the lexeme, in the way that `terminal` says."""
+    """The byte ends the lexeme, with a terminal."""
 
     terminal: Hashable
 
 
 class LexState:
-    """A position inside a lexeme. Subclasses are frozen and compare by content.
+    """A place inside a lexeme. Subclasses are frozen and compare by content.
 
-    No ABC, of which `isinstance` takes long: it is asked wherever a schema is met.
+    No ABC, as `isinstance` of one is slow, and it is asked for each part of a schema.
     """
 
-    recorded: bool = False  #: whether the machine will ask for the bytes read from here on
+    recorded: bool = False  #: whether the bytes read from here on are captured
 
     @property
     def narrow(self) -> bool:
-        """Whether few texts fit, so that nobody gains by remembering which tokens begin them."""
+        """Whether few texts fit, so that caching the tokens within the lexeme does not pay."""
         return False
 
     def row(self, row_of: RowOf) -> Row:
@@ -63,14 +67,14 @@ RowOf = Callable[[LexState], "Row"]
 
 
 class Row(NamedTuple):
-    """targets: 256 entries; accept: label of a lexeme that may end before the next byte."""
+    """targets: one per byte; accept: the terminal if the lexeme may end before the next byte."""
 
     targets: Sequence[Target]
     accept: Hashable | None = None
 
 
 class Segment(NamedTuple):
-    """Code points lo..hi (inclusive, maybe relative to a block) lead to `target`."""
+    """Code points lo..hi (inclusive, maybe relative to a block) that lead to `target`."""
 
     lo: int
     hi: int
@@ -82,7 +86,7 @@ class Language(Protocol):
 
     @property
     def nullable(self) -> bool:
-        """Whether what has been read is a word of the language."""
+        """Whether the empty text is in the language."""
 
     def moves(self) -> tuple[tuple[CharSet, Any], ...]:
         """Disjoint character sets and the live states they lead to."""
@@ -92,7 +96,7 @@ Vector = tuple[Language, ...]  # several languages read side by side, one per al
 
 
 class Role(Protocol):
-    """What a text is for: how it is spelt, and what its end means. Hashable."""
+    """What a text is: how it is spelled, and the terminal that it ends with. Hashable."""
 
     @property
     def quoted(self) -> bool:
@@ -100,18 +104,18 @@ class Role(Protocol):
 
     @property
     def recorded(self) -> bool:
-        """Whether the bytes are to be remembered for the machine."""
+        """Whether its bytes are captured for the machine."""
 
     @property
     def escapes(self) -> bool:
-        """Whether characters may be escaped that need not be."""
+        """Whether characters may be escaped that need no escape."""
 
     @property
     def surrogates(self) -> bool:
         """Whether unpaired surrogates may be escaped."""
 
     def end(self, vector: Vector) -> Target:
-        """What the closing quote leads to; for unquoted text an End with the label, or None."""
+        """What the closing quote leads to; of unquoted text an End with the terminal, or None."""
 
 
 def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
@@ -119,7 +123,7 @@ def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     place = only_live_index(vector)
     if place is not None:
         return [(chars, with_only(vector, place, after)) for chars, after in vector[place].moves()]
-    parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # by place, those that live
+    parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # the live languages by index
     for at, language in enumerate(vector):
         moves = language.moves()
         refined: list[tuple[CharSet, dict[int, Language]]] = []
@@ -142,7 +146,7 @@ def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
 
 @dataclass(frozen=True, slots=True)
 class Text(LexState):
-    """Between two characters of a text that several languages read side by side."""
+    """Between two characters of a text that is read in several languages side by side."""
 
     vector: Vector
     role: Role
@@ -158,7 +162,7 @@ class Text(LexState):
         return all(isinstance(x, WordRange | Literal | Words) or x is EMPTY for x in self.vector)
 
     def segments(self) -> list[Segment]:
-        """Code points to the next position, sorted."""
+        """The code points that may follow, with the next states, sorted."""
         moves = [(chars, Text(after, self.role)) for chars, after in vector_moves(self.vector)]
         out = [Segment(lo, hi, target) for chars, target in moves for lo, hi in chars.ranges]
         out.sort(key=lambda s: s.lo)
@@ -188,18 +192,18 @@ class Text(LexState):
 
 
 def only_live_index(vector: Vector) -> int | None:
-    """The place of the only language in which anything may follow; None if there are others."""
+    """The index of the only language that is not empty; None if there is not exactly one."""
     alive = [place for place, language in enumerate(vector) if language is not EMPTY]
     return alive[0] if len(alive) == 1 else None
 
 
 def with_only(vector: Vector, place: int, language: Language) -> Vector:
-    """A vector with nothing but a language in one of its places."""
+    """A vector of empty languages but for one."""
     return tuple(language if i == place else EMPTY for i in range(len(vector)))
 
 
 def open_ended_form(state: LexState) -> LexState:
-    """A text of any characters in the place of `state`, or in its `open_ended_index`."""
+    """A text whose only live (or open-ended) language is replaced by that of all texts."""
     if not isinstance(state, Text):
         return state
     place = only_live_index(state.vector)
@@ -230,7 +234,8 @@ def _leads(segments: tuple[Segment, ...], recorded: bool) -> list[tuple[int, Lex
                 break
             for block in range(max(seg.lo, first) // span, min(seg.hi, last) // span + 1):
                 if lead + block not in targets:
-                    start = max(block * span, first)  # shorter spellings own what lies below
+                    # code points below `first` have shorter forms: no overlong UTF-8
+                    start = max(block * span, first)
                     end = min(block * span + span - 1, last)
                     inside = _restrict(segments, start, end, block * span)
                     targets[lead + block] = made.setdefault(
@@ -241,7 +246,7 @@ def _leads(segments: tuple[Segment, ...], recorded: bool) -> list[tuple[int, Lex
 
 @dataclass(frozen=True, slots=True)
 class Digits(LexState):
-    """Inside a code point spelt in digits: UTF-8 continuation bytes (6 bits) or hex (4 bits)."""
+    """Inside a character spelled in digits: UTF-8 continuation bytes (6 bits) or hex (4 bits)."""
 
     bits: int
     left: int
@@ -309,7 +314,7 @@ def _needing_escapes(segments: Iterable[Segment]) -> list[Segment]:
 
 
 def _high_surrogates(segments: Iterable[Segment], recorded: bool) -> list[Segment]:
-    """UTF-16 code units D800..DBFF, each followed by its escaped low half."""
+    """The high surrogates D800..DBFF, each followed by its escaped low half."""
     partial: dict[int, list[Segment]] = {}
     full: list[tuple[int, int, tuple[Segment, ...]]] = []
     for seg in segments:
@@ -363,7 +368,7 @@ _HIGH, _LOW, _END = 0xD800, 0xDC00, 0xE000
 
 
 def with_unpaired(units: Iterable[Segment], text: Text) -> list[Segment]:
-    """The UTF-16 code units that may be escaped at `text`, unpaired surrogates among them."""
+    """The code units that may be escaped at `text`, with unpaired surrogates among them."""
     found = [s for s in text.segments() if s.lo <= STANDS_FOR <= s.hi]
     alone = found[0].target if found else None
     if not isinstance(alone, Text):
@@ -382,7 +387,7 @@ def with_unpaired(units: Iterable[Segment], text: Text) -> list[Segment]:
 
 
 def _low_halves(after_high: LexState) -> tuple[Segment, ...]:
-    """The low halves that a state after a high half asks for."""
+    """The low halves that may follow a high half."""
     digits = after_high.then if isinstance(after_high, Fixed) else None
     return digits.segments if isinstance(digits, Digits) else ()
 

@@ -1,8 +1,7 @@
-"""In: lexer states that many specs share. Out: their rows, computed once in a process.
+"""A lexicon: lexer states that many specs share, with their rows computed once in a process.
 
-An engine starts with a copy, so that the common lexemes (free strings, numbers, white space) have
-the same numbers everywhere: nothing about them is computed again, and what a vocabulary's trie
-looks like from them is shared between engines.
+An engine starts with a copy, so that common lexemes (free strings, numbers, white space) have the
+same numbers in all engines; what masks need of them over a vocabulary is shared as well.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ from structgen.automata.lexer.lexer import End, LexState, Row
 if TYPE_CHECKING:
     from structgen.automata.pushdown.machine import Frame, KeySet
 
-MAX_MANY = 256  # rows of states of which there are very many
+MAX_MANY = 256  # rows computed of kinds of states of which there are very many
 
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """Frames that many specs share, and all that labels do in them.
+    """Frames that many specs share, with all their actions.
 
-    tables: arrays that fresh tables begin with, by name; sizes: places of `sizes` and what is there
-    (see `kernels.tables`). checks: by number of a frame that others begin as, the moves of those.
-    pushes: by what frames have in common that open the same, the frames that labels open.
+    tables: arrays that fresh tables start with, by name. sizes: entries of `sizes` by index (see
+    `kernels.tables`). checks, pushes: the actions that frames share, see `Engine`.
     """
 
     frames: tuple[Frame, ...] = ()
@@ -47,17 +45,17 @@ class Preset:
 
     @cached_property
     def key_set_ids(self) -> dict[KeySet, int]:
-        """The number of each checklist."""
+        """The number of each key set."""
         return {key_set: number for number, key_set in enumerate(self.key_sets)}
 
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Lexer states, the rows of the first of them (as in `kernels.tables`), and the labels there.
+    """Lexer states and terminals by number, with the rows of the first states.
 
-    The states behind are those that the last rows lead to. prepare: finds what specs with the
-    lexicon often have beside it; called once, before the first text over a vocabulary is read.
-    Compared by identity.
+    rows: int32[R, 256], accept: int32[S], recorded: uint8[S], as in `kernels.tables`; the states
+    from R on are only led to. prepare: a hook that explores what specs often have beside the
+    lexicon; called once, before the first text over a vocabulary is read. Compared by identity.
     """
 
     states: tuple[LexState, ...]
@@ -72,7 +70,7 @@ class Lexicon:
 
     @cached_property
     def identities(self) -> dict[int, tuple[int, LexState]]:
-        """The number of each state, and the state, by its `id`, which takes no hashing."""
+        """The number of each state, and the state, by its `id`: hashing states is slow."""
         return {id(state): (q, state) for state, q in self.state_ids.items()}
 
 
@@ -81,10 +79,10 @@ def lexicon_of(
     terminals: Iterable[Hashable],
     is_many: Callable[[LexState], bool] = lambda _: False,
 ) -> Lexicon:
-    """All states that `starts` lead to, with their rows; `terminals` come first.
+    """All states reachable from `starts`, with their rows; `terminals` are numbered first.
 
-    is_many: whether a state is of a kind of which there are very many; only the MAX_MANY of them
-    that are nearest to the starts get rows, which must have all labels that the others lead to.
+    is_many: whether a state is of a kind of which there are very many. Of these only the MAX_MANY
+    nearest to the starts get rows, which must contain all terminals that the others lead to.
     """
     cached: dict[LexState, Row] = {}
 

@@ -1,4 +1,4 @@
-"""In: lexer states. Out: states before and between them: a choice by one byte, white space."""
+"""Lexer states before and between lexemes: white space, and a choice by the first byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structgen.regular.regex import EPSILON, Regex
 
 @dataclass(frozen=True, slots=True)
 class Fork(LexState):
-    """One byte that says what comes: (byte, target) pairs; may also end the lexeme here."""
+    """A choice by one byte: (byte, target) pairs; the lexeme may also end here with `accept`."""
 
     targets: tuple[tuple[int, LexState | End], ...]
     accept: Hashable | None = None
@@ -32,7 +32,7 @@ class Fork(LexState):
 
 @dataclass(frozen=True, slots=True)
 class Gap(LexState):
-    """White space that `space` allows, then `then` (whose first byte is never white space)."""
+    """White space in the language `space`, then `then`, which never starts with white space."""
 
     space: Regex
     then: LexState
@@ -65,7 +65,7 @@ def gap(space: Regex, then: LexState) -> LexState:
 
 @dataclass(frozen=True, slots=True)
 class Either(LexState):
-    """At the start of several lexemes at once; their first bytes must differ."""
+    """The start of several lexemes, whose first bytes differ."""
 
     states: tuple[LexState, ...]
 

@@ -1,4 +1,4 @@
-"""In: a lexer state. Out: the shortest bytes that end its lexeme, for each way it can end."""
+"""The shortest bytes that end a lexeme, for each terminal it can end with."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from structgen.regular.regex import EPSILON, Regex, shortest
 
 MAX_STATES = 50_000
 
-# Bytes in the order in which ties are broken: what reads best first.
+# Bytes in the order in which ties are broken: the most readable first.
 ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
 
 
 class Ending(NamedTuple):
     """A way in which a lexeme can end: `path` are the shortest bytes of it.
 
-    early: the lexeme ends before the byte that follows; otherwise the last byte of `path` ends it.
-    label None: no ending, but news that everything shorter than `path` has been seen.
+    early: the lexeme ends before the next byte; otherwise the last byte of `path` ends it.
+    terminal None: no ending, but notice that all endings shorter than `path` have been given.
     """
 
     terminal: Hashable | None
@@ -31,7 +31,7 @@ class Ending(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """A text in one language, and the label with which it ends."""
+    """A text in one language, and the terminal with which it ends."""
 
     text: Text
     language: Regex
@@ -39,10 +39,10 @@ class Alone(NamedTuple):
 
 
 def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) -> Iterator[Ending]:
-    """The ways in which the lexeme can end from `state`, one per label, by increasing length.
+    """The ways in which the lexeme can end from `state`, one per terminal, by increasing length.
 
-    Only bytes of `alphabet` are written. A text in one language is asked for its shortest word
-    where it begins, and not read. Raises BudgetError past MAX_STATES states.
+    Breadth first over lexer states, with bytes of `alphabet` only. A text in one language is not
+    walked: its shortest word is asked for. Raises BudgetError past MAX_STATES states.
     """
     alone = _alone(state)
     direct = None if alone is None else _only_ending(alone, alphabet)
@@ -53,14 +53,14 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
     queue = deque([state])
-    late: list[tuple[int, int, Ending | Alone]] = []  # a heap, by length and then as they were met
+    late: list[tuple[int, int, Ending | Alone]] = []  # a heap, by length, then as met
     numbers = count()
     while queue or late:
         if late and (not queue or late[0][0] <= len(paths[queue[0]])):
             _, number, met = heappop(late)
             if isinstance(met, Ending):
                 yield from _fresh(met, seen)
-            elif met.terminal not in seen:  # what ends so has been met: no need to look further
+            elif met.terminal not in seen:  # else a shorter way with this terminal is known
                 direct = _only_ending(met, alphabet)
                 if direct is None:
                     queue.appendleft(met.text)
@@ -100,7 +100,7 @@ def _alone(state: LexState) -> Alone | None:
     if not isinstance(state, Text) or len(state.vector) != 1:
         return None
     language = state.vector[0]
-    end = state.role.end((EPSILON,))  # what the end of any word of the language means
+    end = state.role.end((EPSILON,))  # the same for all words of the language
     if not isinstance(language, Regex) or not isinstance(end, End):
         return None
     return Alone(state, language, end.terminal)
@@ -123,7 +123,7 @@ def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
-    """The ending, if it is the first one with its label."""
+    """The ending, if it is the first one with its terminal."""
     if ending.terminal not in seen:
         seen.add(ending.terminal)
         yield ending

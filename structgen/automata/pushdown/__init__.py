@@ -1,1 +1,1 @@
-"""The pushdown engine: a machine's actions, its tables, filled on demand, and how they are kept."""
+"""The pushdown engine: a machine's actions in tables filled on demand, and how these are saved."""

@@ -1,4 +1,4 @@
-"""In: what a label does in a frame. Out: how the tables write it, with numbers for the frames."""
+"""How the tables encode a machine's actions: a code in the top byte, frames by number below."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from structgen.automata.pushdown.tables import inconsistent_tables
 if TYPE_CHECKING:
     from structgen.automata.pushdown.engine import Engine
 
-_TO_ONE = Goto, GotoIfNew, Recall, MarkSeen  # moves that lead to one frame
+_TO_ONE = Goto, GotoIfNew, Recall, MarkSeen  # actions that lead to one frame
 
 
 def frames_of(move: Action | None) -> tuple[Frame, ...]:
-    """The frames that a move leads to: the one that is then open, and the one below it.
+    """The frames that an action leads to: the one that is open then, and the one below it.
 
-    Of a Check: those of which one is then open.
+    Of a CheckKeys: the frames of which one is open then.
     """
     if isinstance(move, _TO_ONE):
         return (move.frame,)
@@ -41,7 +41,7 @@ def frames_of(move: Action | None) -> tuple[Frame, ...]:
 
 
 def code_of(engine: Engine, move: Action, frame: int, terminal: int) -> int:
-    """How the tables write a move from a frame by a label, both given by number."""
+    """The int64 code of an action of a terminal in a frame, both given by number."""
     return _CODES[type(move)](engine, move, frame, terminal)
 
 
@@ -57,7 +57,7 @@ def _tick(engine: Engine, move: MarkSeen, frame: int, terminal: int) -> int:
 
 
 def _check(engine: Engine, move: CheckKeys, frame: int, terminal: int) -> int:
-    """Others that begin as the frame does have the same move."""
+    """The code is shared by all frames with the same scalar actions (`Frame.begun`)."""
     k, number = engine.kernel_tables, engine.key_set_number(move.key_set)
     place, after = count(OPEN), move.key_set.after
     engine.tables.checklists[number, k.ONLY_MORE :] = [
@@ -70,7 +70,7 @@ def _check(engine: Engine, move: CheckKeys, frame: int, terminal: int) -> int:
 
 
 def _push(engine: Engine, move: Push, frame: int, terminal: int) -> int:
-    """Others that open the same by this label have the same move, but for what waits below."""
+    """What it opens is shared by all frames with the same `Frame.opens`."""
     to = engine.frame_number(move.frame, (OPEN, frame, terminal))
     below = engine.frame_number(move.waiting, (WAITING, frame, terminal))
     opens = engine.frame(frame).opens

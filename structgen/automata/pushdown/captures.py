@@ -1,4 +1,8 @@
-"""In: contexts of an engine that keep what was read. Out: the values, as its machine has them."""
+"""What was read earlier in open values: keys that must not come again, and captured values.
+
+The tables keep captured bytes as chains of stack nodes. Here they are turned into keys and values
+in Python's terms, for machines whose actions depend on them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ from structgen.automata.pushdown.tables import inconsistent_tables
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
 
-TextOf = Callable[[int], bytes]  # of a context: what it remembers
+TextOf = Callable[[int], bytes]  # the bytes captured up to a stack node
 
-# Characters and escapes that are over: after a high surrogate the low one is waited for.
+# Complete characters and escapes; an escaped high surrogate is complete only with its low half.
 _OVER = re.compile(
     rb"(?:[^\\]|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*",
@@ -28,26 +32,26 @@ _ESCAPES = re.compile(rb"(?:\\u[0-9a-fA-F]{4})+|\\.")
 
 
 def meant(spelled: bytes) -> bytes:
-    """What a key stands for, UTF-8 (lone surrogates as three bytes), from inside its quotes."""
+    """A key with its escapes resolved, in UTF-8 (lone surrogates as three bytes)."""
     return _ESCAPES.sub(_character, spelled)
 
 
 def surely_meant(spelled: bytes) -> bytes:
-    """What the beginning of a key stands for, without an escape at its end that may go on."""
+    """The prefix of a key with its escapes resolved, without an incomplete escape at its end."""
     over = _OVER.match(spelled)
     return meant(over[0]) if over else b""
 
 
 class SeenKeys:
-    """The keys that were read before others, by contexts of an engine."""
+    """The keys read before in the same object, by stack nodes of an engine."""
 
     def __init__(self, column: int) -> None:
-        """column: that of the key taken before, in `contexts`."""
+        """column: of `stack_nodes`, that of the key read before."""
         self._column = column
         self._meant: dict[int, bytes] = {}
 
     def begin_with(self, contexts: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
-        """Whether a key taken before begins with (or is) what `node` remembers, as `text` says."""
+        """Whether a key read before starts with the captured text of a stack node."""
         other = int(contexts[node, self._column])
         begun = surely_meant(text(node)) if other >= 0 else b""
         while other >= 0:
@@ -66,13 +70,13 @@ def _character(escapes: re.Match[bytes]) -> bytes:
 
 
 class Captures:
-    """The values that were read before others; each is made once."""
+    """Captured values by stack node, each made once."""
 
     def __init__(self) -> None:
         self._values: dict[int, Any] = {}
 
     def of(self, numbers: Numbering, node: int) -> list[Capture]:
-        """What is kept beside the frame of a context, in the order in which it was read."""
+        """The captures of the frame of a stack node, in the order in which they were read."""
         k = numbers.kernel_tables
         contexts, origin = numbers.tables.contexts, numbers.tables.origin
         found: list[Capture] = []
@@ -90,7 +94,7 @@ class Captures:
         return found
 
     def _value(self, numbers: Numbering, at: int) -> Any:
-        """The value whose text a context remembers, or that closed in it."""
+        """The value of a captured text, or of a container that closed in a stack node."""
         if at not in self._values:
             machine = numbers.machine
             if numbers.tables.origin[at] >= 0:

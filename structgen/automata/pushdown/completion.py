@@ -1,7 +1,8 @@
-"""In: an engine and a position. Out: a shortest text from there to where the text may end.
+"""Shortest completions: a shortest text from a position to where the text may end.
 
-Lexeme by lexeme: of all ways in which the current one can end, the one is taken whose bytes and
-what the machine says must follow are fewest together.
+The search goes lexeme by lexeme: of all ways in which the current lexeme can end, it takes the one
+whose bytes, plus the machine's lower bound on what must follow, are fewest. Where that bound is too
+low it falls back to A* over positions (Hart, Nilsson and Raphael 1968).
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from structgen.errors import BudgetError
 if TYPE_CHECKING:
     from structgen.automata.pushdown.engine import Engine
 
-MAX_FOUND = 1 << 16  # completions remembered
-MAX_TRIED = 10_000  # texts that come twice, tried before one that does not
-TIMES, SPARE = 4, 10_000  # a completion has fewer lexemes than so many times its bytes, and these
-ASTRAY = 60  # in place of SPARE: with more, too few bytes were expected
-MAX_SEEN, MAX_STEPS = 5_000, 50_000  # places that are looked at then, and ways from them
+MAX_FOUND = 1 << 16  # completions cached
+MAX_TRIED = 10_000  # texts that were read before, tried before a new one is found
+TIMES, SPARE = 4, 10_000  # the greedy search gives up after TIMES * bytes + SPARE lexemes
+ASTRAY = 60  # in place of SPARE at first: with more lexemes the bound was too low
+MAX_SEEN, MAX_STEPS = 5_000, 50_000  # positions and steps of the A* search
 NO_WAY = "no way to end the text was found"
-ENDED = -2  # the pair after the end of the text
+ENDED = -2  # the position after the end of the text
 
 
 class Way(NamedTuple):
-    """An end of a lexeme: the pair behind it, and bytes at least until the end of the text."""
+    """A way to end a lexeme: its bytes, the position after it, and the fewest bytes in all."""
 
     size: int
     path: bytes
@@ -42,7 +43,7 @@ def _size(way: Way) -> int:
 
 
 class Completions:
-    """Finds shortest completions, remembering what it learnt of lexer states and contexts.
+    """Finds shortest completions, and caches what it learns of lexer states and stack nodes.
 
     With an `alphabet` smaller than all bytes, completions are short rather than shortest, and
     BudgetError says that none was found.
@@ -68,9 +69,9 @@ class Completions:
     def _search(self, position: int) -> bytes:
         """A shortest text from `position` to where the text may end.
 
-        What the machine says must follow may be too little. Where that leads ever further, all ways
-        are looked at. Tables from a forged file may lead round in circles, or ever deeper:
-        BudgetError then.
+        The machine's lower bound may be too low; where the greedy search then takes too many
+        lexemes, A* takes over. Tables from a forged file may lead in circles, or ever deeper:
+        BudgetError.
         """
         found = self._straight(position, ASTRAY)
         if found is None:
@@ -82,10 +83,7 @@ class Completions:
         return found
 
     def _straight(self, position: int, spare: int) -> bytes | None:
-        """`_search` by the way that seems shortest each time; None if that takes too many lexemes.
-
-        Those are more than TIMES the bytes expected at first, and `spare`.
-        """
+        """The greedy search; None past TIMES * expected bytes + `spare` lexemes."""
         out, lexemes, most = b"", 0, spare
         while lexemes <= most:
             best = min(self._ways(position), key=_size, default=None)
@@ -99,9 +97,10 @@ class Completions:
         return None
 
     def _best_first(self, position: int) -> bytes | None:
-        """`_search` by all ways at once (A*, Hart, Nilsson and Raphael 1968); None if it is far.
+        """The search as A*; None if it exceeds its limits.
 
-        The ways from a place are listed as far as their turn comes: there may be no end of them.
+        The ways from a position are a generator that is resumed when its turn comes, as there may
+        be infinitely many of them.
         """
         ties = itertools.count()
         heap: list[tuple[int, int, bytes, Way | Iterator[Way | int]]] = []
@@ -131,7 +130,7 @@ class Completions:
         return None
 
     def _ways(self, position: int) -> list[Way]:
-        """The ways in which the current lexeme can end, as far as one of them may be the best."""
+        """The ways in which the current lexeme can end, as far as one of them may be best."""
         found: list[Way] = []
         best: int | None = None
         for way in self._each(position):
@@ -143,9 +142,9 @@ class Completions:
         return found
 
     def _each(self, position: int) -> Iterator[Way | int]:
-        """The ways in which the current lexeme can end; before some, the fewest bytes from there.
+        """The ways in which the current lexeme can end, with lower bounds in between.
 
-        Those are of the ways that follow, until the end of the text.
+        An int is a lower bound on the size of all ways that come after it.
         """
         floor, exact = self._floor(position & 0xFFFFFFFF), self._exact(position)
         for first in self._words(position) or self._endings(position >> 32):
@@ -162,14 +161,14 @@ class Completions:
             yield Way(len(ending.path) + cost, ending.path, after)
 
     def _exact(self, position: int) -> int:
-        """Fewest bytes to the end at the start of a frame's lexeme, else 0."""
+        """Fewest bytes to the end, exact at the start of a frame's lexeme; 0 elsewhere."""
         frame = self._engine.frame_at(position & 0xFFFFFFFF)
         if self._engine.state(position >> 32) != frame.lexeme:
             return 0
         return self._cost(position & 0xFFFFFFFF) - self._before(frame)
 
     def _before(self, frame: Frame) -> int:
-        """Fewest bytes of what comes before a frame's lexeme."""
+        """Fewest bytes of a frame's entry."""
         if frame.entry is None:
             return 0
         if frame.entry not in self._entries:
@@ -178,9 +177,9 @@ class Completions:
         return self._entries[frame.entry]
 
     def _words(self, position: int) -> list[Ending] | None:
-        """The endings by increasing length where the machine knows them, at the start of a lexeme.
+        """The endings by increasing length where the machine lists them, at the start of a lexeme.
 
-        That is where one of many names must come: among them, few may be those of this frame.
+        That is where one of many names must come, of which few may be allowed in this frame.
         """
         engine = self._engine
         frame = engine.frame_at(position & 0xFFFFFFFF)
@@ -194,14 +193,14 @@ class Completions:
         return all(byte in self._alphabet for byte in text)
 
     def _endings(self, q: int) -> Iterator[Ending]:
-        """`ends` of a lexer state, found once and as far as anybody asks."""
+        """`ends` of a lexer state, cached and computed as far as it is asked for."""
         if q not in self._found_ends:
             self._found_ends[q] = (
                 [],
                 ends(self._engine.state(q), self._engine.row_of, self._alphabet),
             )
         known, more = self._found_ends[q]
-        for at in itertools.count():  # others go on with the same, too
+        for at in itertools.count():  # several consumers share one generator
             if at == len(known):
                 known += itertools.islice(more, 1)
                 if at == len(known):
@@ -219,19 +218,19 @@ class Completions:
         return self._floors[node]
 
     def _after(self, position: int, ending: Ending) -> int:
-        """The pair after a lexeme that ends so, DEAD, or ENDED after the whole text."""
+        """The position after a lexeme that ends so, DEAD, or ENDED after the whole text."""
         if ending.terminal == END_OF_TEXT:
             return ENDED
         position, _ = self._engine.run(position, ending.path)
         if ending.early and position >= 0:
-            self._engine.targets(position >> 32)  # numbers the label
+            self._engine.targets(position >> 32)  # numbers the terminal
             position = self._engine.fire(
                 position & 0xFFFFFFFF, self._engine.number_of(ending.terminal)
             )
         return position
 
     def _another(self, position: int, refused: Ending) -> tuple[Ending, int]:
-        """A short way to end with the same label where the shortest makes a text come twice."""
+        """A short way to end with the same terminal where the shortest text was read before."""
         if self._engine.machine.needs_text(refused.terminal) != COMPARED:
             return refused, DEAD
         ties = itertools.count()
@@ -254,5 +253,5 @@ class Completions:
         return refused, DEAD
 
     def _ending(self, q: int, terminal: Hashable) -> Ending | None:
-        """The shortest way to end a lexeme with a label."""
+        """The shortest way to end a lexeme with a terminal."""
         return next((e for e in self._endings(q) if e.terminal == terminal), None)

@@ -1,9 +1,11 @@
-"""In: a machine. Out: an automaton over bytes, whose tables are filled on demand.
+"""The pushdown automaton of one machine, run by kernels over tables that are filled on demand.
 
-Positions are pairs, `q << 32 | node` (see `kernels.tables`). A kernel that meets a row or a move
-nobody has computed stops with a code; the engine asks the machine, writes the answer down, and the
-kernel goes on from there. A move belongs to a frame, not to the stack below it, so that what Python
-is asked does not grow with the text or its depth.
+A position packs a lexer state and a stack node into an int64: `q << 32 | node` (see
+`kernels.tables`). The stack is a graph-structured stack of interned nodes (Tomita 1986), so equal
+stacks are the same number. A kernel that meets a table entry nobody has computed stops with a code;
+`fill_on_demand` asks the machine, adds the entry, and the kernel resumes. An action depends on the
+innermost frame alone, not on the stack below, so what Python computes does not grow with the text
+or its depth.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     pass
 
 
-WORD = 7  # bytes of a text that an integer of the kernels holds, beside their number
+WORD = 7  # bytes of a text that fit into an int64 beside their count
 _NO_MOVES: dict[int, int] = {}
 _FRAME = struct.Struct("=9i")  # a row of `kernels.tables.Tables.frames`
 
@@ -51,13 +53,14 @@ class Engine(Numbering, Automaton):
     def __init__(
         self, make_machine: Callable[[], Machine[Any]], saved: storage.Saved | None = None
     ) -> None:
-        """Start from nothing, or from tables that were saved; `make_machine` is called once."""
+        """Start with fresh or saved tables; `make_machine` is called once, when first needed."""
         super().__init__(make_machine, saved)
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
         self._seen_keys = SeenKeys(self._k.TAKEN)
         self._captures = Captures()
-        #: of a frame that others begin as, what labels do; by `Frame.opens`, what labels open
+        #: actions that frames share: those of scalars' terminals by the number of a
+        #: `Frame.begun`, and the frames that terminals open by `Frame.opens`
         self.checks: dict[int, dict[int, int]] = {}
         self.pushes: dict[Hashable, dict[int, int]] = {}
         if saved is None:
@@ -94,15 +97,15 @@ class Engine(Numbering, Automaton):
             if after == self._k.DEAD:
                 return after, first
             at = int(self.tables.need[5])
-            self.serve(after)
+            self.fill_on_demand(after)
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Call a kernel that takes the tables first, until it needs nothing more."""
+        """Call a kernel until it has an answer, filling the table entries that it stops for."""
         while True:
             answer = kernel(self.tables_at, *arguments)
             if answer >= self._k.DEAD:
                 return int(answer)
-            self.serve(answer)
+            self.fill_on_demand(answer)
 
     def is_accepting(self, at: int) -> bool:
         """See `Automaton.is_accepting`."""
@@ -121,9 +124,10 @@ class Engine(Numbering, Automaton):
         return at >> 32, base, False
 
     def remembers(self, at: int) -> int | None:
-        """See `Automaton.remembers`: the context in which the key began.
+        """See `Automaton.remembers`: the stack node in which the key began.
 
-        What is compared as values of an array are is more than a key, and part of the core.
+        A text that is compared with other array items matters as a whole, so it is part of the
+        core.
         """
         node = at & 0xFFFFFFFF
         base = int(self.tables.contexts[node, self._k.BASE])
@@ -144,10 +148,10 @@ class Engine(Numbering, Automaton):
     def branches(self, at: int) -> list[int]:
         """See `Automaton.branches`: of the bytes with the same target, the first."""
         allowed, targets = self.next_bytes(at), self.targets(at >> 32).tolist()
-        if self.machine.compares(self.frame_at(at & 0xFFFFFFFF)):  # what is read matters later
+        if self.machine.compares(self.frame_at(at & 0xFFFFFFFF)):  # each text is different
             return allowed
         first: dict[int, int] = {}
-        for byte in allowed:  # where a byte has no target, the lexeme ends before it
+        for byte in allowed:  # a byte without a target ends the lexeme early: it is kept apart
             first.setdefault(
                 targets[byte] if targets[byte] != self._k.DEAD else 1 << 32 | byte, byte
             )
@@ -167,11 +171,11 @@ class Engine(Numbering, Automaton):
         return f"{words}; {missing}" if missing else words
 
     def fire(self, node: int, terminal: int) -> int:
-        """The pair after an event, or DEAD."""
+        """The position after a terminal in a stack node, or DEAD."""
         return self.ask(self._entry_points.fired, node, terminal)
 
     def frame_at(self, node: int) -> Frame:
-        """The innermost frame of a context, which knows what has been ticked off."""
+        """The innermost frame of a stack node, with the keys that have been seen in it."""
         k, context = self._k, self.tables.contexts[node]
         frame = self.frame(int(context[k.FRAME]))
         at = int(context[k.TICKED])
@@ -180,7 +184,7 @@ class Engine(Numbering, Automaton):
         )
 
     def stack(self, node: int) -> Stack[Any]:
-        """The frames of a context."""
+        """The frames of a stack node, down to the bottom."""
         contexts, k = self.tables.contexts, self._k
         chain: list[int] = []
         at = int(contexts[node, k.BASE])
@@ -192,10 +196,10 @@ class Engine(Numbering, Automaton):
             below = self._stacks[at] = Stack(self.frame_at(at), below)
         return self._stacks[int(contexts[node, k.BASE])]
 
-    # -- what kernels ask for -------------------------------------------------------------------
+    # -- on-demand table fill -------------------------------------------------------------------
 
-    def serve(self, code: int) -> None:
-        """Provide what a kernel stopped for."""
+    def fill_on_demand(self, code: int) -> None:
+        """Fill the table entry that a kernel stopped for, as `need` says."""
         k, need = self._k, self.tables.need
         if code == k.NEED_ROW:
             self.fill(int(need[0]))
@@ -207,13 +211,13 @@ class Engine(Numbering, Automaton):
             self._event(int(need[0]), int(need[1]))
         elif code == k.NEED_STATES:
             self.make_room(*need[:2].tolist())
-        elif code == k.NEED_EXACT:  # of no position that a text leads to
+        elif code == k.NEED_EXACT:  # never asked for positions that texts lead to
             raise inconsistent_tables()
         else:
             self.use(with_contexts(with_sets(self.tables)))
 
     def frame_number(self, frame: Frame, origin: tuple[int, int, int]) -> int:
-        """The number of a frame that has been described."""
+        """The number of a frame; its row in the tables is written when it is new."""
         number = self._frame_ids.get(frame)
         if number is None:
             number = self.frame_id(frame, origin)
@@ -221,7 +225,7 @@ class Engine(Numbering, Automaton):
         return number
 
     def _describe(self, number: int, frame: Frame) -> None:
-        """Write down where a frame begins."""
+        """Write the row of a frame, and the actions it shares with other frames."""
         lexeme = self.shared_state_id(frame.lexeme, -1 - 2 * number)
         entry = lexeme
         if frame.entry is not None:
@@ -248,13 +252,13 @@ class Engine(Numbering, Automaton):
                 self._write(number, terminal, self._k.PUSH << 56 | opened << 28 | begun)
 
     def move(self, frame: int, terminal: int) -> None:
-        """Write down what a label does in a frame."""
+        """Compute the action of a terminal in a frame, and write it."""
         move = self._ask_machine(self.machine.action, frame, terminal, b"")
         code = self._k.DEAD if move is None else code_of(self, move, frame, terminal)
         self._write(frame, terminal, code)
 
     def _predict(self, frame: int, terminal: int) -> None:
-        """Write down what comes behind a label, or what it does if that is not plain."""
+        """Write what can be read behind a terminal before its action is known; else its action."""
         entry = self._ask_machine(self.machine.predicted_state, frame, terminal)
         q, k = self.existing_state_id(entry), self._k
         if q is None:
@@ -264,19 +268,19 @@ class Engine(Numbering, Automaton):
             self._write(frame, slot, q << 28 | terminal)
 
     def ensure_move(self, frame: int, terminal: int) -> None:
-        """Write down what a label does in a frame, if that is not known."""
+        """Compute the action of a terminal in a frame unless it is known."""
         if self._k.lookup(self.tables.moves, frame << 32 | terminal) == self._k.UNKNOWN:
             self.move(frame, terminal)
 
     def _write(self, frame: int, terminal: int, code: int) -> None:
-        """Write a move down."""
+        """Add an action to its hash table, which grows if need be."""
         while not self._k.keep_move(
             self.tables.moves, self.tables.sizes, frame << 32 | terminal, code
         ):
             self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
 
     def _event(self, node: int, terminal: int) -> None:
-        """Write down where a label leads that depends on what a context remembers or keeps."""
+        """Compute where a terminal leads whose action depends on the captures of a stack node."""
         k, at = self._k, int(self.tables.contexts[node, self._k.FRAME])
         if self.frame(at).recalls and terminal != k.SKIP_LABEL:
             position = self._read_again(node)
@@ -289,9 +293,9 @@ class Engine(Numbering, Automaton):
         t.sizes[2] += 1
 
     def _read_again(self, node: int) -> int:
-        """The pair after the text of a context in a frame that recalls what is kept."""
+        """The position after reading a captured text again, now with the captures known."""
         walk = int(self.tables.asked[self._k.OF])
-        self.tables.asked[self._k.OF] = -1  # so that it is not left open once more
+        self.tables.asked[self._k.OF] = -1  # the reading below is no part of the walk
         position = self.fire(int(self.tables.contexts[node, self._k.BASE]), self._k.SKIP_LABEL)
         if position >= 0:
             position, _ = self.run(position, self.text(node))
@@ -299,7 +303,7 @@ class Engine(Numbering, Automaton):
         return position
 
     def _asked(self, node: int, at: int, terminal: int) -> int:
-        """The pair after a label in frame `at` of a context, as the machine has it."""
+        """The position after a terminal in frame `at` of a stack node, as the machine decides."""
         contexts, k = self.tables.contexts, self._k
         if self.tables.needs_text[terminal] == k.LOOKED_AT:
             move = self._ask_machine(self.machine.action, at, terminal, self.text(node))

@@ -1,8 +1,10 @@
-"""In: how a lexeme ended, and where. Out: what may come next: where syntax meets bytes.
+"""The machine of a spec: a deterministic pushdown automaton over terminals, above the lexer.
 
-A machine is a deterministic pushdown automaton over labels. What is open is a stack of immutable
-frames; each frame has one lexer state at which reading goes on. What a label does depends on the
-innermost frame alone, so the engine asks each (frame, label) only once, whatever lies below.
+What is open is a stack of immutable frames (an object, an array, ...). Each frame has one lexer
+state at which reading goes on. When a lexeme ends, its terminal has an action in the innermost
+frame: the frame becomes another one (`Goto` and its variants), a frame opens above it (`Push`), or
+it closes (`Pop`). The action depends on the innermost frame alone, so the engine asks for each
+(frame, terminal) only once, whatever lies below.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from structgen.automata.lexer.lexer import End, LexState, Text, Vector
 from structgen.automata.lexer.lexicon import Lexicon, lexicon_of
 from structgen.regular.regex import Regex
 
-END_OF_TEXT = "end"  #: the label with which the whole text may end
-UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  #: what the text of a lexeme is needed for
-SKIP = "skip"  #: the label that leads from the entry of a frame to its lexeme
+END_OF_TEXT = "end"  #: the terminal with which the whole text may end
+UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  #: what the captured text of a lexeme is needed for
+SKIP = "skip"  #: the terminal that leads from the entry of a frame to its lexeme
 
 
 _NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
@@ -27,16 +29,22 @@ _NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
 class Frame:
     """What is open innermost at some place of a text. Compared by identity.
 
-    lexeme: what comes next. entry: what is read before (white space, a colon); it ends early with
-    SKIP, and belongs to no frame in particular, so that frames share its states; None if nothing.
-    low, high: of a lexeme that is one of several names, those with a position in this range count;
-    allowed: and whose bit is set in these bytes, None for all; checklist: and that is not ticked
-    off there. alike: a frame in which all labels do the same that the lexeme can end with;
-    begun: one in which those of scalars do; is_scalar: whether nothing but a scalar can come;
-    recalls: whether what comes after the entry depends on what is kept, so that SKIP is asked for.
-    The lexeme then says how a text can begin whatever is kept; where it ends, the text, LOOKED_AT,
-    is read again.
-    opens: equal in frames in which each label opens the same, while `begun` waits; None if none do.
+    lexeme: the lexer state of what comes next. entry: what is read before it (white space, a
+    colon), None if nothing; it ends early with the terminal SKIP and says nothing of the frame, so
+    that frames share its states.
+
+    low, high: where the lexeme is one of several names, those with a number in this range are
+    allowed; allowed: a bit per name, which further restricts them, None for all; key_set: names
+    that are also allowed only while they have not been seen.
+
+    alike: a frame with the same actions for all terminals that the lexeme can end with; begun: one
+    with the same actions for scalars' terminals. Such frames share one entry of the action table.
+    opens: equal in frames in which each terminal opens the same frame while `begun` waits below;
+    None if none do. is_scalar: whether only a scalar can come.
+
+    recalls: whether what comes after the entry depends on captures. SKIP is asked for with these
+    then. Until it is answered the lexeme covers all beginnings that some captures allow; where it
+    ends, its captured text (LOOKED_AT) is read again.
     """
 
     __slots__ = (
@@ -58,11 +66,11 @@ class Frame:
 
 
 class KeySet:
-    """Positions of names that may come once each, in some frames that keep no account of it.
+    """The keys of an object that may come once each; those seen are kept beside the frames.
 
-    size: positions are below it. required, possible: those that must come, and those that may.
-    endless: whether other texts may always follow. after: the frames in which only more may follow,
-    only the end, or either, None for those that nothing leads to. Compared by identity.
+    size: keys are numbers below it. required, possible: those that must come, and those that may.
+    endless: whether other keys may always follow. after: the frames in which only more keys may
+    follow, only the end, or either; None for those that nothing leads to. Compared by identity.
     """
 
     __slots__ = ("after", "endless", "possible", "required", "size")
@@ -78,46 +86,46 @@ class KeySet:
 
 
 class Goto(NamedTuple):
-    """The frame becomes another one. keeps: what has just been read is kept beside it."""
+    """The frame becomes another one. captures: the text just read is captured beside it."""
 
     frame: Frame
     captures: bool = False
 
 
 def goto(frame: Frame | None) -> Goto | None:
-    """The move to a frame, if there is one."""
+    """The action that leads to a frame; None for no frame."""
     return None if frame is None else Goto(frame)
 
 
 class GotoIfNew(NamedTuple):
-    """The same, unless the text just read (a JSON string, as spelled) was taken in it before."""
+    """As `Goto`, but not allowed if the same text (a JSON string) was read in the frame before."""
 
     frame: Frame
     captures: bool = False
 
 
 class Recall(NamedTuple):
-    """The same, and the label happens once more, there: what it does depends on what is kept."""
+    """As `Goto`, and the terminal happens again there, where captures decide its action."""
 
     frame: Frame
     captures: bool = True
 
 
 class MarkSeen(NamedTuple):
-    """As Goto, and a position is ticked off, which it must not have been before."""
+    """As `Goto`, and a key of the key set is marked as seen, which it must not have been before."""
 
     frame: Frame
     position: int
 
 
 class CheckKeys(NamedTuple):
-    """The frame becomes one of those of the checklist, according to what is ticked off."""
+    """The frame becomes one of `KeySet.after`, according to which keys have been seen."""
 
     key_set: KeySet
 
 
 class Push(NamedTuple):
-    """`frame` opens; the one below becomes `waiting`."""
+    """A frame opens; the one below it becomes `waiting`."""
 
     frame: Frame
     waiting: Frame
@@ -130,7 +138,7 @@ class Pop(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """A value that was kept: the frame in which it was read, and the text taken last before it."""
+    """A captured value, the frame in which it was read, and the key read last before it."""
 
     frame: Frame
     key: bytes
@@ -144,7 +152,7 @@ FrameT = TypeVar("FrameT", bound=Frame)
 
 
 class Stack(Generic[FrameT]):
-    """A frame and the stack below it. costs: room for what the machine has found out about it."""
+    """A frame and the stack below it. costs: a cache for the machine."""
 
     __slots__ = ("below", "costs", "frame")
 
@@ -164,69 +172,69 @@ class Machine(ABC, Generic[FrameT]):
 
     @property
     def lexicon(self) -> Lexicon:
-        """Lexer states that are numbered before all others, the same for many machines."""
+        """Lexer states that are numbered before all others, shared by many machines."""
         return _NOTHING
 
     @abstractmethod
     def action(self, frame: FrameT, terminal: Hashable, text: bytes) -> Action | None:
-        """What a lexeme that ended with `terminal` does, or None when it is not allowed.
+        """The action of a lexeme that ended with `terminal`, or None when it is not allowed.
 
-        text: the bytes that the lexeme's recorded states have read, for labels that need them (the
-        move is a Goto then); b"" for others. The same arguments give the same frames.
+        text: the bytes that the lexeme's recorded states have read, for terminals that need them
+        (the action is a Goto then); b"" for others. The same arguments give the same frames.
         """
 
     def predicted_state(self, _frame: FrameT, _terminal: Hashable) -> LexState | None:
-        """What can be read behind a label, where that is plain before it is found what it does.
+        """What can be read after a terminal, where that is plain without computing its action.
 
-        White space behind which a quote may come, once an object is opened; behind a value, the
-        comma and the same. None where that is not so, or not plain.
+        A mask needs no more of a value that opens late in a token. For example, after `{` white
+        space and a quote; after a member's value a comma. None where it is not plain.
         """
         return None
 
     def with_captures(
         self, _frame: FrameT, _terminal: Hashable, _captures: list[Capture]
     ) -> FrameT | None:
-        """The frame after a label that depends on the values kept beside `frame`, if it is allowed.
+        """The frame after a terminal whose action depends on captures, or None if not allowed.
 
-        That is SKIP where the frame recalls, or a label that a Recall led there.
+        That is SKIP where the frame recalls, or a terminal that a `Recall` led here.
         """
         return None
 
     def value(self, text: bytes) -> Any:
-        """The value of a lexeme that is kept, from its text."""
+        """The value of a captured lexeme, from its text."""
         return text
 
     def whole(self, _frame: FrameT, kept: list[Capture]) -> Any:
-        """The value that closed in `frame`, from those kept inside of it."""
+        """The value of a container that closed in `frame`, from the captures in it."""
         return tuple(kept)
 
     def with_seen_keys(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
-        """The frame that knows by itself what is ticked off beside it, for `cost` and the like."""
+        """The frame with the seen keys in it, for `cost`, `expected` and the like."""
         return frame
 
     def compares(self, _frame: FrameT) -> bool:
-        """Whether what is read in the frame's lexeme decides which texts can follow it."""
+        """Whether the text of the frame's lexeme decides which texts can follow it."""
         return False
 
     @abstractmethod
     def cost(self, stack: Stack[FrameT]) -> int:
-        """Fewest bytes from where the innermost frame begins, before its lexeme, to the end."""
+        """Fewest bytes from the innermost frame's entry on to the end of the text."""
 
     @abstractmethod
     def floor(self, stack: Stack[FrameT]) -> int:
-        """A lower bound on the cost of every stack that an event in `stack` can lead to."""
+        """A lower bound on the cost of all stacks that an action in `stack` can lead to."""
 
     @staticmethod
     @abstractmethod
     def needs_text(terminal: Hashable) -> int:
-        """What the text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `GotoIfNew`, or KEPT."""
+        """What its text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `GotoIfNew`, or KEPT."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:
         """What may come next at the start of the frame's lexeme, in words."""
 
     def words(self, _frame: FrameT) -> list[tuple[Hashable, bytes]] | None:
-        """The ways to read the frame's lexeme, by label in the fewest bytes, if these are all."""
+        """All ways to read the frame's lexeme, as terminals with fewest bytes; None if unknown."""
         return None
 
     def missing(self, _frame: FrameT) -> str:
@@ -236,7 +244,7 @@ class Machine(ABC, Generic[FrameT]):
 
 @dataclass(frozen=True)
 class _Whole:
-    """The role of a text that is the whole spec."""
+    """The role of a text that is the whole input."""
 
     quoted: bool = False
     recorded: bool = False

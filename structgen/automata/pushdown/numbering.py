@@ -1,7 +1,8 @@
-"""In: lexer states, labels and frames, as met. Out: their numbers, and tables with room for them.
+"""Numbers for lexer states, terminals and frames as they are met, and tables over these numbers.
 
-Numbers are handed out in order of birth, and where each was met is written down (`origins`), so
-that saved tables can be given their Python side again: the same places, met in the same order.
+Numbers are handed out in order, and where each object was met is logged (`provenance`), so that
+saved tables can be given their objects again. Kernels number lexer states too: those that spell
+characters and words, whose descriptions Python makes only when asked (`_within`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from structgen.automata.lexer.lexer import Digits, End, LexState, Row, Text
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.lexer.separators import Either, Fork
 from structgen.automata.pushdown.machine import Frame, KeySet, Machine
-from structgen.automata.pushdown.provenance import BEFORE, FRAME, LABEL, LAST, STATE, ProvenanceLog
+from structgen.automata.pushdown.provenance import (
+    BEFORE,
+    FRAME,
+    LAST,
+    STATE,
+    TERMINAL,
+    ProvenanceLog,
+)
 from structgen.automata.pushdown.tables import (
     PackedArrays,
     fresh_tables,
@@ -37,13 +45,13 @@ MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
 class Numbering:
-    """Numbers for what a machine is made of, and the tables over them (see `kernels.tables`)."""
+    """The objects of a machine by number, and the tables over them (see `kernels.tables`)."""
 
     def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
         self._make_machine = make_machine
         self._entry_points = kernels("masks.entry_points")
         self.kernel_tables = self._k = kernels("tables")  #: with the names of all columns
-        self.is_new = saved is None  #: whether nothing of it was saved
+        self.is_new = saved is None  #: whether it did not start from saved tables
         self.tables: Any = None  #: what kernels read (see `kernels.tables`)
         self.tables_at = 0  #: the address at which kernels find the tables
         self._packed: PackedArrays  # there
@@ -59,9 +67,10 @@ class Numbering:
         self._frame_ids: dict[Frame, int] = {}
         self._key_set_ids: dict[KeySet, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
-        self.embedded: list[expressions.EmbeddedDfa] = []  #: expressions whose states are numbered
+        #: DFAs whose states are lexer states here
+        self.embedded: list[expressions.EmbeddedDfa] = []
         self._saved = saved
-        self._lost = saved is not None  # whether numbers are known, but not what they stand for
+        self._lost = saved is not None  # whether numbers have no objects yet
         self._shared = 0 if saved is None else saved.shared
         if saved is None:
             lexicon = self.machine.lexicon
@@ -74,9 +83,9 @@ class Numbering:
         self.loops = kernels("trie.loops").Loops(np.zeros(room, np.int64), np.zeros(room, np.uint8))
 
     def use(self, tables: Any) -> Any:
-        """Put tables in the place of those in use; they are returned."""
+        """Use other tables from now on, and write their addresses for kernels. Returns them."""
         if tables is not self.tables and not all(map(is_, tables, self.tables or (None,))):
-            self._packed = PackedArrays(len(tables))  # to write them down takes long
+            self._packed = PackedArrays(len(tables))  # only when they change, as it takes long
             self.tables_at = self._packed.address
             self._entry_points.keep_tables(tables, self.tables_at)
             self.tables = tables
@@ -88,7 +97,7 @@ class Numbering:
         return self._make_machine()
 
     def _begin(self, lexicon: Lexicon) -> None:
-        """Number what the lexicon has."""
+        """Start with the numbers of the lexicon."""
         self._common = lexicon.states
         self._terminals, self._terminal_ids = list(lexicon.terminals), dict(lexicon.terminal_ids)
         self._states, self._state_ids = [], lexicon.state_ids.copy()
@@ -104,12 +113,12 @@ class Numbering:
 
     @property
     def shared_states(self) -> int:
-        """How many of the first lexer states are those of the machine's lexicon."""
+        """How many lexer states, from 0 on, are those of the machine's lexicon."""
         return self._shared
 
     @property
     def terminals_made(self) -> int:
-        """How many labels have a number."""
+        """How many terminals have a number."""
         return max(len(self._terminals), self._saved.terminals if self._saved else 0)
 
     @property
@@ -118,12 +127,12 @@ class Numbering:
         return max(len(self._frames), self._saved.frames if self._saved else 0)
 
     @found_once
-    def origins(self) -> ProvenanceLog:
+    def provenance(self) -> ProvenanceLog:
         """How each number was first met."""
-        return ProvenanceLog() if self._saved is None else self._saved.origins()
+        return ProvenanceLog() if self._saved is None else self._saved.provenance()
 
     def fill_saved(self, q: int) -> bool:
-        """Fill the row of a lexer state from what was saved; False if it was not."""
+        """Fill the row of a lexer state from saved tables; False if it was not saved."""
         return self._saved is not None and self._saved.fill(self.tables, q)
 
     # -- by number ------------------------------------------------------------------------------
@@ -136,7 +145,7 @@ class Numbering:
         return found
 
     def described(self, q: int) -> LexState | None:
-        """The description of a lexer state if it has been made."""
+        """The description of a lexer state, None if it has not been made yet."""
         if q < len(self._common):
             return self._common[q]
         at = q - len(self._common)
@@ -148,7 +157,7 @@ class Numbering:
         return self._states[at]
 
     def _within(self, q: int) -> LexState:
-        """The description of a lexer state that a kernel made."""
+        """Describe a lexer state that a kernel numbered, by a walk from a described one."""
         k, within = self._k, self.tables.within
         if within[q, k.KIND] >= k.SPANS_TEXT:
             return texts.described(self, q)
@@ -168,7 +177,7 @@ class Numbering:
         return described
 
     def terminal(self, terminal: int) -> Hashable:
-        """The label with that number."""
+        """The terminal with that number."""
         if terminal >= len(self._terminals):
             self._restore()
         return self._terminals[terminal]
@@ -180,7 +189,7 @@ class Numbering:
         return self._frames[number]
 
     def text(self, node: int) -> bytes:
-        """The bytes that a context remembers."""
+        """The bytes captured up to a stack node."""
         out = bytearray()
         origin = int(self.tables.origin[node])
         while origin >= 0:
@@ -201,7 +210,7 @@ class Numbering:
     # -- numbers --------------------------------------------------------------------------------
 
     def frame_id(self, frame: Frame, origin: tuple[int, int, int]) -> int:
-        """The number of a frame. origin: the kind of move, where from, by which label."""
+        """The number of a frame. origin: see `ProvenanceLog.frames`."""
         number = self._frame_ids.get(frame)
         if number is None:
             number = len(self._frames)
@@ -212,9 +221,9 @@ class Numbering:
             self._frame_ids[frame] = number
             if frame.key_set is not None:
                 self._key_set_ids.setdefault(frame.key_set, len(self._key_set_ids))
-            origins = self.origins
-            origins.frames += origin
-            origins.kinds.append(FRAME)
+            provenance = self.provenance
+            provenance.frames += origin
+            provenance.kinds.append(FRAME)
         return number
 
     def state_id(self, state: LexState, origin: int) -> int:
@@ -224,7 +233,7 @@ class Numbering:
         return self._number(state, origin)
 
     def shared_state_id(self, state: LexState, origin: int) -> int:
-        """The same for an object that is met again and again: it is hashed only once."""
+        """`state_id` of an object met again and again: hashed once, then found by identity."""
         known = self._identities.get(id(state))
         if known is None:
             known = self._common_identities.get(id(state)) or (self._number(state, origin), state)
@@ -232,7 +241,7 @@ class Numbering:
         return known[0]
 
     def existing_state_id(self, state: LexState | None) -> int | None:
-        """The number of a state that frames were described with; None if it has none."""
+        """The number of a state that `shared_state_id` has met; None for others."""
         at = id(state)
         known = self._identities.get(at) or self._common_identities.get(at)
         return None if known is None else known[0]
@@ -243,17 +252,17 @@ class Numbering:
             q = self._place()
             self._states.append(state)
             self._state_ids[state] = q
-            origins = self.origins
-            origins.states.append(origin)
-            origins.kinds.append(STATE)
+            provenance = self.provenance
+            provenance.states.append(origin)
+            provenance.kinds.append(STATE)
             self.tables.recorded[q] = state.recorded
             if isinstance(state, KeyStart):
                 word_lists.announce(self, q, state)
-                self._fill_from(q, state)  # it is asked for at once
+                self._fill_from(q, state)  # its row is asked for at once
         return q
 
     def _place(self) -> int:
-        """The number of the next state that Python describes; those before it are the kernels'."""
+        """The number for the next described state, after those that kernels have handed out."""
         made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
         at = begin
         if at < made:
@@ -266,14 +275,14 @@ class Numbering:
         return at
 
     def make_room(self, count: int, spans: int = 0) -> None:
-        """See to it that so many more lexer states and spans fit into the tables."""
+        """Grow the tables for so many more lexer states and spans."""
         t = self.tables
         if int(t.sizes[9]) + spans > len(t.spans):
             t = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
         self.use(with_states(t, int(t.sizes[6]) + count))
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
-        """What each byte does in lexer state q, int32[256] (see `kernels.tables`)."""
+        """int32[256]: the row of lexer state q, filled if need be (see `kernels.tables`)."""
         if not self.tables.filled[q]:
             self.fill(q)
         row: npt.NDArray[np.int32] = self.tables.rows[q]
@@ -309,10 +318,10 @@ class Numbering:
         codes: dict[int, int] = {}
         beside: Any = self._k.DEAD
         if isinstance(state, Either) and isinstance(state.states[-1], Text):
-            state, text = state.states  # what lies behind the text is found together
+            state, text = state.states  # the row of the text is found by kernels
             beside = self.targets(self.state_id(text, (q << 9) | LAST))
         number_of = self.state_id
-        if isinstance(state, Fork):  # few of the bytes lead on, to what others lead to as well
+        if isinstance(state, Fork):  # few bytes, with shared targets
             found, accepted, number_of = [*state.targets], state.accept, self.shared_state_id
         else:
             row = self.row_of(state)
@@ -333,21 +342,21 @@ class Numbering:
         self.tables.filled[q] = 1
 
     def terminal_id(self, terminal: Hashable, origin: tuple[int, int]) -> int:
-        """The number of a label. origin: see `ProvenanceLog.terminals`."""
+        """The number of a terminal. origin: see `ProvenanceLog.terminals`."""
         number = self._terminal_ids.get(terminal)
         return self.terminal_ids([terminal], *origin)[0] if number is None else number
 
     def terminal_ids(self, terminals: Sequence[Hashable], source: int, place: int) -> list[int]:
-        """The numbers of labels whose origins are `source` and the places from `place` on."""
-        known, made, origins = self._terminal_ids, self._terminals, self.origins
+        """The numbers of terminals that were met at `source` and the places from `place` on."""
+        known, made, provenance = self._terminal_ids, self._terminals, self.provenance
         numbers = []
         for at, terminal in enumerate(terminals, place):
             number = known.get(terminal)
             if number is None:
                 number = known[terminal] = len(made)
                 made.append(terminal)
-                origins.terminals += source, at
-                origins.kinds.append(LABEL)
+                provenance.terminals += source, at
+                provenance.kinds.append(TERMINAL)
                 if number >= len(self.tables.needs_text):
                     t = self.tables
                     self.use(t._replace(needs_text=with_room(t.needs_text, number + 1)))
@@ -357,7 +366,7 @@ class Numbering:
         return numbers
 
     def bits_id(self, bits: bytes) -> int:
-        """Where the bits of positions that a frame allows begin in the tables."""
+        """Where the bits of the names that a frame allows begin in the tables."""
         at = self._bits.get(bits)
         if at is None:
             t = self.tables
@@ -368,7 +377,7 @@ class Numbering:
         return at
 
     def key_set_number(self, key_set: KeySet) -> int:
-        """The number of the checklist of a frame that has one."""
+        """The number of a frame's key set."""
         return self._key_set_ids[key_set]
 
     def is_numbered(self, state: LexState) -> bool:
@@ -376,18 +385,18 @@ class Numbering:
         return state in self._state_ids
 
     def number_of(self, terminal: Hashable) -> int:
-        """The number of a label that a filled row has."""
+        """The number of a terminal that some filled row has."""
         return self._terminal_ids[terminal]
 
     def _restore(self) -> None:
-        """Give saved tables their Python side again, when it is first asked for."""
+        """Make the objects of saved tables, when one is first asked for."""
         from structgen.automata.pushdown.replay import replay
 
         if not self._lost:
             raise inconsistent_tables()
         self._lost = False
-        origins = self.origins
-        self.origins = ProvenanceLog()
+        provenance = self.provenance
+        self.provenance = ProvenanceLog()
         self._begin(self.machine.lexicon)
-        replay(self, origins)
-        self.origins = origins
+        replay(self, provenance)
+        self.provenance = provenance

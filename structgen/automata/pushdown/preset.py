@@ -1,4 +1,4 @@
-"""In: an engine. Out: its frames with all their moves, with which other engines can begin."""
+"""All frames of a machine and their actions, with which the engines of other machines can start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZES = 4, 8, 10, 11, 12  # of these, in `sizes`
 
 
 def preset_of(engine: Engine) -> Preset:
-    """All frames that can be reached from an engine's start, for a lexicon."""
+    """All frames reachable from an engine's start, explored to the fixpoint, for a lexicon."""
     k = engine.kernel_tables
     for number in count():
         if number == engine.frames_made:
@@ -35,7 +35,7 @@ def preset_of(engine: Engine) -> Preset:
 
 
 def _terminals_behind(engine: Engine, q: int) -> list[int]:
-    """The labels with which a lexeme can end that begins with lexer state `q`."""
+    """The terminals with which a lexeme can end that begins in lexer state `q`."""
     seen, todo, found = {q}, [q], dict[int, None]()
     while todo:
         at = todo.pop()

@@ -1,32 +1,39 @@
-"""In: the order in which an engine numbered things. Out: what is needed to number them again alike.
+"""The provenance log: how each number was first met, so that saved tables get their objects again.
 
-A saved engine keeps arrays only. Lexer states, labels and frames are Python objects; each was met
-at a known place (a byte of a row, an event), so replaying the places in order makes them again.
+Saved tables are arrays only; lexer states, terminals and frames are Python objects. Each was met at
+a known place (a byte of a row, an action of a frame), so visiting these places in the same order
+makes the same objects with the same numbers (module `replay`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-STATE, FRAME, LABEL = 0, 1, 2  # kinds of births
-BEFORE, NAMED = 256, 512  # places that no byte stands for; those from NAMED on are of words
-LAST, MOVE, REST, FREE, UNBOUNDED = range(507, 512)  # such places, too
-OPEN, WAITING, TEXT = 0, 1, -1  # how a frame was met: a move led to it, or left it waiting below
+STATE, FRAME, TERMINAL = 0, 1, 2  # what was numbered
+BEFORE, NAMED = 256, 512  # places beyond the bytes: `accept`, and listed words from NAMED on
+LAST, MOVE, REST, FREE, UNBOUNDED = range(507, 512)  # further such places
+OPEN, WAITING, TEXT = 0, 1, -1  # an action opened a frame, left it below, or needed captures
 
 
 @dataclass
 class ProvenanceLog:
-    """How each number was first met, from which Python's side of the tables can be made again.
+    """How each number was first met.
 
-    states: those that Python describes: parent << 9 | byte (FREE: the free form of the parent,
-    UNBOUNDED: the parent without the bounds of its length,
-    REST: what reads other texts than the listed ones, MOVE: the first that a character leads to and
-    that had no number, LAST: the last of those at whose starts the parent is), -1 - 2 * frame for
-    the lexeme of a frame, -2 - 2 * frame for its entry. frames: three numbers for each, (OPEN or
-    WAITING, frame, label), the event that led to it; (TEXT, context, label) for an event that
-    needed the text of a context; a frame of -1 for the start. labels: two for each, (lexer state,
-    byte), or BEFORE for `accept`, NAMED + i for listed word i; (-1 - frame, label) for one that an
-    event in that frame popped. births: which of the kinds was numbered, in order.
+    states: for each lexer state that Python describes, one number:
+
+    - parent << 9 | byte: the target of a byte in the row of the parent state;
+    - parent << 9 | FREE: its open-ended form; UNBOUNDED: its form without length bounds; REST: what
+      reads other texts than the listed ones; MOVE: the first state that a character leads to and
+      that had no number; LAST: the last of the states at whose starts the parent is;
+    - -1 - 2 * frame: the lexeme of a frame; -2 - 2 * frame: its entry.
+
+    frames: three numbers each. (OPEN or WAITING, frame, terminal): the action that led to it;
+    (TEXT, stack node, terminal): an action that needed captures; a frame of -1: the start.
+
+    terminals: two numbers each. (lexer state, byte), with BEFORE for `accept` and NAMED + i
+    for listed word i; (-1 - frame, terminal): an action in that frame popped with it.
+
+    kinds: STATE, FRAME or LABEL for each number, in the order they were handed out.
     """
 
     states: list[int] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""In: saved tables and the places where their numbers were met. Out: what the numbers stand for.
+"""Make the lexer states, terminals and frames of saved tables again, from the provenance log.
 
-The same places, met in the same order, give the same numbers: lexer states that Python described,
-frames and labels are made again. Those that kernels made need no description.
+The same places visited in the same order give the same numbers. Lexer states that kernels made need
+no description.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from structgen.automata.pushdown.provenance import (
     BEFORE,
     FRAME,
     FREE,
-    LABEL,
     LAST,
     MOVE,
     NAMED,
     REST,
     STATE,
+    TERMINAL,
     TEXT,
     UNBOUNDED,
     ProvenanceLog,
@@ -36,25 +36,25 @@ if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
 
 
-def replay(numbers: Numbering, origins: ProvenanceLog) -> None:
-    """Make the states, labels and frames of saved tables again, in the order of their birth.
+def replay(numbers: Numbering, provenance: ProvenanceLog) -> None:
+    """Make the objects of saved tables again, in the order in which they were numbered.
 
     Raises ArtifactError when the spec beside the tables does not lead to them.
     """
     for q in np.flatnonzero(numbers.tables.filled[: numbers.states_made] == 0).tolist():
-        numbers.fill_saved(q)  # rows of keys are made from other rows
+        numbers.fill_saved(q)  # states are found in rows
     kept = Captures()
     try:
         todo: dict[int, Iterator[Any]] = {
-            STATE: iter(origins.states),
-            FRAME: zip(*[iter(origins.frames)] * 3, strict=True),
-            LABEL: zip(*[iter(origins.terminals)] * 2, strict=True),
+            STATE: iter(provenance.states),
+            FRAME: zip(*[iter(provenance.frames)] * 3, strict=True),
+            TERMINAL: zip(*[iter(provenance.terminals)] * 2, strict=True),
         }
-        for birth in origins.kinds:
-            origin = next(todo[birth])
-            if birth == STATE:
+        for numbered in provenance.kinds:
+            origin = next(todo[numbered])
+            if numbered == STATE:
                 numbers.state_id(_state_from(numbers, origin), origin)
-            elif birth == LABEL:
+            elif numbered == TERMINAL:
                 numbers.terminal_id(_terminal_from(numbers, *origin), origin)
             else:
                 numbers.frame_id(_frame_from(numbers, kept, *origin), origin)

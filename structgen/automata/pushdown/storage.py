@@ -1,8 +1,8 @@
-"""In: an engine, or the arrays it was stored as. Out: those arrays, or tables to start from.
+"""An engine as arrays for a file, and tables to start from that were saved so.
 
-Rows of lexer states are stored as runs of bytes that do the same, and put into the tables when they
-are first needed; so are the origins. Contexts that remember a byte more are found by that no more:
-whoever reads the byte again gets a new one.
+Rows of lexer states are stored as runs of bytes with the same target, and unpacked when they are
+first needed; so is the provenance log. The hash table of captures is not saved: reading a captured
+byte again makes a new stack node.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 
 
 def stored(engine: Engine) -> Stored:
-    """The tables of an engine, cut to what is used, and the origins of its numbers."""
-    t, origins = engine.tables, engine.origins
+    """The tables of an engine, cut to what is used, and its provenance log."""
+    t, provenance = engine.tables, engine.provenance
     states, contexts = engine.states_made, int(t.sizes[0])
     for q in np.flatnonzero(t.filled[:states] == 0).tolist():
         engine.fill_saved(q)
@@ -52,18 +52,18 @@ def stored(engine: Engine) -> Stored:
     arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
     used = {"needs_text": engine.terminals_made, "frames": engine.frames_made, "spans": t.sizes[9]}
     arrays |= {name: getattr(t, name)[: used.get(name)].copy() for name in _WHOLE}
-    arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` begin empty
+    arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` start empty
     arrays["contexts"][:, engine.kernel_tables.OUTLOOK] = -1
     arrays |= _runs(t.rows[:states], t.filled[:states])
-    arrays["origin_states"] = np.array(origins.states, np.int64)
-    arrays["origin_frames"] = np.array(origins.frames, np.int64).reshape(-1, 3)
-    arrays["origin_labels"] = np.array(origins.terminals, np.int64).reshape(-1, 2)
-    arrays["births"] = np.frombuffer(bytes(origins.kinds), np.uint8)
+    arrays["origin_states"] = np.array(provenance.states, np.int64)
+    arrays["origin_frames"] = np.array(provenance.frames, np.int64).reshape(-1, 3)
+    arrays["origin_labels"] = np.array(provenance.terminals, np.int64).reshape(-1, 2)
+    arrays["births"] = np.frombuffer(bytes(provenance.kinds), np.uint8)
     return Stored({"start": engine.start, "shared": engine.shared_states}, arrays)
 
 
 def _runs(rows: npt.NDArray[np.int32], filled: npt.NDArray[np.uint8]) -> Arrays:
-    """The rows that are filled as `kernels.parser.stored_tables.unpack` reads them."""
+    """The filled rows, run-length encoded as `kernels.parser.stored_tables.unpack` reads them."""
     begins = np.ones(rows.shape, np.bool_)
     begins[:, 1:] = rows[:, 1:] != rows[:, :-1]
     begins[filled == 0] = False
@@ -77,10 +77,10 @@ def _runs(rows: npt.NDArray[np.int32], filled: npt.NDArray[np.uint8]) -> Arrays:
 
 
 class Saved:
-    """What an engine starts from when it was saved.
+    """Saved tables that an engine starts from.
 
-    tables: `kernels.tables.Tables`, in which no row is filled. start: the first position. states,
-    labels, frames: how many of them have numbers. shared: how many states are the lexicon's.
+    tables: `kernels.tables.Tables`, no row of which is filled yet. start: the first position.
+    states, terminals, frames: how many have numbers. shared: how many states are the lexicon's.
     """
 
     def __init__(self, saved: Stored) -> None:
@@ -134,8 +134,8 @@ class Saved:
             _broken("run_targets")
         return True
 
-    def origins(self) -> ProvenanceLog:
-        """How the numbers were met."""
+    def provenance(self) -> ProvenanceLog:
+        """The saved provenance log."""
         try:
             states, frames, terminals, kinds = (self._arrays[name] for name in _ORIGINS)
             return ProvenanceLog(

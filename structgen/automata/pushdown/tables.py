@@ -1,4 +1,7 @@
-"""In: a lexicon, or tables that have become too small. Out: fresh tables, or larger copies."""
+"""The tables that kernels work on: fresh ones, larger copies of full ones, and key sets in them.
+
+All arrays are fields of `kernels.tables.Tables`, which says what each holds.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ from structgen.util.arrays import HUGE, paged, with_room
 
 Int64s = npt.NDArray[np.int64]
 
-ASKED = 4  # words of the checklists that fresh tables have room for
-ROWS, SPANS = 1 << 17, 1 << 20  # room at first: memory that is not written to costs nothing
-CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # for which there is room at first, and from then on
-MOST_ALIKE = 4  # lexer states for each slot of the table in which equal ones are found
+ASKED = 4  # words of the largest key set that fresh tables have room for
+ROWS, SPANS = 1 << 17, 1 << 20  # room at first: pages that are not written to cost nothing
+CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # stack nodes: room at first, and after growing once
+MOST_ALIKE = 4  # load of the hash table in which kernels find equal lexer states
 _OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
 STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
 
@@ -84,7 +87,7 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
 
 @cache
 def addresses() -> Int64s:
-    """Where the kernels are that others call by their address; not to be changed."""
+    """Addresses of the kernels that others call by pointer; read only."""
     k = kernels("tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
     for place, address in kernels("build.decorators").addresses(k.Tables):
@@ -94,12 +97,12 @@ def addresses() -> Int64s:
 
 @lru_cache(maxsize=64)
 def _room_type(words: int) -> type[ctypes.Array[ctypes.c_int64]]:
-    """The type of so many words; made anew each time, it would take longer than what it is for."""
+    """The ctypes array type of so many words, cached as making it takes longer than its use."""
     return ctypes.c_int64 * words
 
 
 class PackedArrays:
-    """Room for a tuple of so many arrays, written down as kernels have it. address: where it is."""
+    """Memory for a tuple of so many arrays in the kernels' layout. address: where it is."""
 
     def __init__(self, arrays: int) -> None:
         self._room = _room_type(arrays * kernels("build.decorators").WORDS)()
@@ -107,21 +110,21 @@ class PackedArrays:
 
 
 def hash_table(size: int) -> Int64s:
-    """An empty hash table of the kernels; size is a power of two."""
+    """int64[size, 2]: an empty hash table of the kernels (key -1); size is a power of two."""
     table = np.zeros((size, 2), np.int64)
     table[:, 0] = -1
     return table
 
 
 def rehashed(table: Int64s, times: int = 2) -> Int64s:
-    """A hash table with so many times the room."""
+    """A copy of a hash table with so many times the room."""
     larger = hash_table(times * len(table))
     kernels("tables").rehash(table, larger)
     return larger
 
 
 def with_contexts(t: Any) -> Any:
-    """Tables with room for more contexts: it runs out in one after the other, so all get more."""
+    """Tables with room for more stack nodes, captures and stack signatures."""
     k = kernels("tables")
     times = 4 if t.sizes[0] <= CONTEXTS else 2
     if 4 * t.sizes[13] >= len(t.outlooks):
@@ -143,14 +146,14 @@ def with_contexts(t: Any) -> Any:
 
 
 def _empty_slots(count: int) -> npt.NDArray[np.int32]:
-    """An empty hash table over contexts, where possible in memory that others have used before."""
+    """An empty hash table over stack nodes, where possible in recycled memory."""
     slots = paged(max(count, HUGE // 4))[:count]
     slots.fill(-1)
     return slots
 
 
 def asked(words: int) -> Int64s:
-    """The array in which walks note what they look up, of checklists of so many words at most."""
+    """The array in which walks note what they look up of the stack, for key sets of `words`."""
     k = kernels("tables")
     found = np.zeros(k.POSITIONS + words, np.int64)
     found[k.OF] = -1
@@ -158,21 +161,21 @@ def asked(words: int) -> Int64s:
 
 
 def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
-    """How many words the largest checklist has."""
+    """How many words the largest key set has."""
     k = kernels("tables")
     empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
     return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
 
 
 def inconsistent_tables() -> ArtifactError:
-    """The error of tables that the spec beside them does not lead to."""
+    """The error of saved tables that the spec beside them does not lead to."""
     return ArtifactError(
         "the saved tables do not belong to the saved spec", hint="compile the spec again"
     )
 
 
 def with_states(t: Any, count: int) -> Any:
-    """Tables with room for so many lexer states; kernels take what `filled` has room for."""
+    """Tables with room for so many lexer states (the length of `filled` is what kernels check)."""
     if count <= len(t.filled):
         return t
     filled = with_room(t.filled, count)
@@ -196,13 +199,13 @@ def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     if count <= len(found):
         return found
     rows = paged(max(count, ROWS), 256)
-    filled = np.flatnonzero(tables.filled)  # nobody reads the others before they are written
+    filled = np.flatnonzero(tables.filled)  # others are written before they are read
     rows[filled] = tables.rows[filled]
     return rows
 
 
 def positions(sets: npt.NDArray[np.int64], at: int) -> list[int]:
-    """The positions in the set that begins at `at`."""
+    """The keys in the bit set that begins at `at`, ascending."""
     size = int(sets[at]) & 0xFFFFFFFF
     bits = np.unpackbits(sets[at + 1 : at + 1 + size].view(np.uint8), bitorder="little")
     found: list[int] = np.flatnonzero(bits).tolist()
@@ -210,7 +213,7 @@ def positions(sets: npt.NDArray[np.int64], at: int) -> list[int]:
 
 
 def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
-    """Tables with room for `count` more sets of `words` in all, or more than they have now."""
+    """Tables with room for `count` more bit sets of `words` in all, by default one of any size."""
     used, sets = int(t.sizes[10]), int(t.sizes[11])
     if not words:  # for one more of any size
         words = int((t.sets[t.checklists[: t.sizes[12], 0]] & 0xFFFFFFFF).max(initial=0)) + 1
@@ -227,7 +230,7 @@ def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
 
 
 def with_key_set(t: Any, number: int, key_set: KeySet) -> Any:
-    """Tables with room for one more checklist, by the number that comes next."""
+    """Tables with room for one more key set, with the next number."""
     size = _words(key_set)
     t = with_sets(t, 3 * (size + 1), 3)
     asked = kernels("tables").POSITIONS + size
@@ -238,7 +241,7 @@ def with_key_set(t: Any, number: int, key_set: KeySet) -> Any:
 
 
 def write_key_set(address: int, number: int, key_set: KeySet) -> None:
-    """Write a checklist into tables that are written down at an address."""
+    """Write a key set into the tables at an address."""
     size, full = _words(key_set), len(key_set.possible) == key_set.size
     possible = (1 << key_set.size) - 1 if full else _bits(key_set.possible)
     both = (_bits(key_set.required) | possible << 64 * size).to_bytes(16 * size, "little")
@@ -247,10 +250,10 @@ def write_key_set(address: int, number: int, key_set: KeySet) -> None:
 
 
 def _bits(chosen: Iterable[int]) -> int:
-    """The bits of some positions."""
+    """The bits of some keys."""
     return sum([1 << position for position in chosen])
 
 
 def _words(key_set: KeySet) -> int:
-    """How many words the positions of a checklist take."""
+    """How many 64-bit words the keys of a key set take."""
     return -(-key_set.size // 64)

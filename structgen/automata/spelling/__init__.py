@@ -1,1 +1,1 @@
-"""How texts are spelled in bytes: UTF-8, and escapes inside JSON strings."""
+"""How texts are spelled in bytes, UTF-8 and JSON escapes, as tables for kernels."""

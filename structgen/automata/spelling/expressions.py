@@ -1,7 +1,9 @@
-"""In: a text in regular expressions. Out: its states by the dozen, in the kernels' tables.
+"""Lexer states of a text in a regular expression: its lazy DFA embedded into an engine's tables.
 
-The states behind the first one are numbered together, before anybody meets them. Python says what
-one is only when asked (`described`): the derivative of the first by the letters that lead there.
+A DFA over characters (`regular.lazy_dfa`) is shared by all engines. An `EmbeddedDfa` gives its
+states numbers among the lexer states of one engine, by the dozen and before anybody meets them;
+kernels spell the characters in bytes. What such a state is in Python is computed only when asked
+(`described`): the derivative by the characters that lead to it.
 """
 
 from __future__ import annotations
@@ -44,69 +46,71 @@ if TYPE_CHECKING:
 
     from structgen.automata.pushdown.numbering import Numbering
 
-FEWEST, MOST = 10, 200  # words for which an automaton takes less than to look at each letter
-WIDE_KEYS = 2  # expressions side by side for which it does in keys, of which most is read
+FEWEST, MOST = 10, 200  # lengths of word lists for which a DFA is faster than single steps
+WIDE_KEYS = 2  # expressions side by side for which it is in keys, which are mostly read whole
 
 
 class EmbeddedDfa:
-    """The states of an automaton that have numbers among the lexer states of an engine.
+    """A DFA whose states have numbers among the lexer states of an engine.
 
-    place: that of this object in `Numbering.embedded`.
+    place: the index of this object in `Numbering.embedded`.
     """
 
     def __init__(self, automaton: RegexAutomaton, text: Text, q: int, place: int) -> None:
-        """`text`, lexer state q, is where the automaton starts."""
+        """`text`, lexer state q, is the start of the automaton."""
         self._automaton = automaton
         self._text = text
         self.place = place
         self._numbered = 1
-        self._written = 0  # of how many states it is written down what leads on from them
-        self._free = -1  # the number of those that any text may follow, described elsewhere
+        self._written = 0  # how many explored states have their moves in the tables
+        self._free = -1  # the lexer state of all DFA states that any text may follow
         self._terminals = np.full(
             2, -1, np.int32
-        )  # by how a text ends, -1 where that is not met yet
-        self._unbounded: tuple[EmbeddedDfa, int] | None = None  # the same without bounds of length
+        )  # by outcome (`RegexAutomaton.ends`), -1 if not met yet
+        # the DFA without length bounds, embedded
+        self._unbounded: tuple[EmbeddedDfa, int] | None = None
         role: Any = text.role
         alive = only_live_index(text.vector) or 0
         self._any, end = _free_and_end(role, len(text.vector), alive)
-        self._ends: list[Hashable] = [end]  # the labels with which texts end, from 1 on
-        #: the same in all engines that have entered the same automaton in the same role
+        self._ends: list[Hashable] = [end]  # the terminal of each outcome from 1 on
+        #: equal in all engines that have embedded the same automaton in the same role
         self.kind: tuple[Any, ...] = automaton, text.role, end
-        self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)  # -1 where any text follows
+        # the lexer state of each DFA state, -1 for `_free`
+        self._numbers = np.zeros(max(automaton.made, ROOM), np.int32)
         self._numbers[0] = q
 
     @property
     def role(self) -> Role:
-        """That of all these texts."""
+        """The role of the text."""
         return self._text.role
 
     @property
     def known_free(self) -> int | None:
-        """The number of the state in which any text may follow, if it has been met."""
+        """The lexer state that any text may follow, if it has been met."""
         return self._free if self._free >= 0 else None
 
     def left(self, state: int) -> tuple[int, int] | None:
-        """Fewest and most characters that follow in a state; None if not only that counts."""
+        """Fewest and most characters that may follow, if nothing else matters; else None."""
         found = self._automaton
         return found.left(state) if isinstance(found, LengthAutomaton) else None
 
     def free_id(self, numbers: Numbering) -> int:
-        """The number of the state in which any text may follow."""
+        """The lexer state that any text may follow."""
         if self._free < 0:
             self._free = numbers.shared_state_id(self._any, (self.number(0) << 9) | FREE)
         return self._free
 
     def number(self, state: int) -> int:
-        """The lexer state that a state is, one that has been numbered."""
+        """The lexer state of a numbered DFA state."""
         number = int(self._numbers[state])
         return number if number >= 0 else self._free
 
     def has(self, state: int, q: int) -> bool:
-        """Whether a state has that number, and is described here."""
+        """Whether lexer state `q` is that DFA state."""
         return 0 <= state < self._numbered and int(self._numbers[state]) == q
 
     def unbounded(self, numbers: Numbering, state: int) -> tuple[Unbounded, EmbeddedDfa] | None:
-        """A state without bounds of length, and those that it is one of; None if there is none."""
+        """The state without length bounds, and its embedded DFA; None if there is none."""
         with self._automaton.lock:
             found = self._automaton.unbounded(state)
         if found is None:
@@ -121,7 +125,7 @@ class EmbeddedDfa:
         return found, self._unbounded[0]
 
     def go_on(self, numbers: Numbering, state: int) -> None:
-        """Write down what leads on from a state, and from all others of which that is known."""
+        """Explore a state, and write the moves of all states explored since the last call."""
         automaton, role = self._automaton, self._text.role
         with automaton.lock:
             automaton.explore(state)
@@ -146,7 +150,7 @@ class EmbeddedDfa:
             )
 
     def _number(self, numbers: Numbering) -> None:
-        """Number the states that have none; those that any text may follow are a free text's."""
+        """Give new DFA states numbers; those that any text may follow share one."""
         automaton, known = self._automaton, self._numbered
         made = self._numbered = automaton.made
         if made == known:
@@ -166,7 +170,7 @@ class EmbeddedDfa:
             self.free_id(numbers)
 
     def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
-        """Number the labels with which the text ends, each where that is first possible."""
+        """Number the terminals with which the text can end, each where that is first possible."""
         found = self._automaton
         for how, terminal in enumerate(self._ends, 1):
             if self._terminals[how] >= 0 or terminal is None:
@@ -180,16 +184,16 @@ class EmbeddedDfa:
 
 
 class EmbeddedVectorDfa(EmbeddedDfa):
-    """The same for an automaton of several expressions."""
+    """An embedded DFA that reads several expressions side by side."""
 
     def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
         """See `EmbeddedDfa`."""
         super().__init__(automaton, text, q, place)
         self._outcomes = automaton.outcomes
         self._ends = []
-        self.kind = automaton, text.role, None  # the automaton says where each label comes from
+        self.kind = automaton, text.role, None  # terminals follow from outcomes
         free, role = automaton.open_ended_index, text.role
-        if free is not None:  # else there is no state that any text may follow
+        if free is not None:  # else no state is one that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
 
     def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
@@ -203,21 +207,21 @@ class EmbeddedVectorDfa(EmbeddedDfa):
 
 @lru_cache(maxsize=1024)
 def _free_and_end(role: Any, count: int, place: int) -> tuple[LexState, Hashable]:
-    """Any text in the one place of so many, and the label with which a text there ends, if any."""
+    """A text that is free at one index of a vector, and the terminal it ends with, if any."""
     ended = Text(with_only((EMPTY,) * count, place, EPSILON), role)
     end = role.end(ended.vector)
     return open_ended_form(ended), end.terminal if isinstance(end, End) else None
 
 
 def spelled_flags(role: Role, k: Any) -> int:
-    """What the kernels' tables say of all states of a text."""
+    """The flags that the kernels' tables have for all states of a text."""
     spelled: int = k.QUOTED * role.quoted | k.ESCAPES * role.escapes
     scalars: int = k.SCALARS * isinstance(role, Scalar)
     return spelled | scalars
 
 
 def _loops(numbers: Numbering) -> Any:
-    """What lexer states read again and again: `trie.loops.Loops`, with room for all of them."""
+    """The loops of lexer states, `trie.loops.Loops`, grown to hold all of them."""
     room = len(numbers.tables.filled)
     if room > len(numbers.loops.often):
         numbers.loops = type(numbers.loops)(*(with_room(part, room) for part in numbers.loops))
@@ -225,12 +229,12 @@ def _loops(numbers: Numbering) -> Any:
 
 
 def _looping(*, quoted: bool) -> int:
-    """The groups of bytes that a text can hold as they are."""
+    """The byte groups whose characters a text can hold unescaped."""
     return int(byte_groups.quoted()) if quoted else ~byte_groups.BROKEN_BIT
 
 
 def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
-    """Write down that any characters may follow a lexer state without end."""
+    """Write that any characters may follow a lexer state for ever."""
     loops = _loops(numbers)
     loops.groups[q] = _looping(quoted=quoted)
     loops.often[q] = 255
@@ -256,7 +260,7 @@ def _embed(numbers: Numbering, q: int, embedded: EmbeddedDfa) -> None:
 
 
 def go_on(numbers: Numbering, q: int) -> bool:
-    """Write down what leads on from lexer state `q`, if it was numbered before that was known."""
+    """Write the moves of lexer state `q` if it belongs to an embedded DFA; False for others."""
     found = embedded_at(numbers, q)
     if found is None:
         return False
@@ -266,7 +270,7 @@ def go_on(numbers: Numbering, q: int) -> bool:
 
 
 def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
-    """Whose state a lexer state is, and which one; None in saved tables, and for other ones."""
+    """The embedded DFA and DFA state of a lexer state; None for others, and in saved tables."""
     k, within = numbers.kernel_tables, numbers.tables.within
     place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
     if not 0 <= place < len(numbers.embedded):
@@ -276,10 +280,10 @@ def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
 
 
 def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
-    """What a lexer state that was numbered here is in all engines, and the label it may end with.
+    """A key that is equal for the same lexer state in all engines; None for other lexer states.
 
-    The number in the automaton, this, and the role; None for other lexer states, and for the label
-    where there are several.
+    The DFA state, the automaton, the role, and the terminal it ends with (None if there are
+    several).
     """
     k, within = numbers.kernel_tables, numbers.tables.within
     found = embedded_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
@@ -287,7 +291,7 @@ def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
 
 
 def described(numbers: Numbering, q: int) -> Text:
-    """What a lexer state is that was numbered here. Raises ArtifactError."""
+    """The description of a lexer state of an embedded DFA, by derivatives. Raises ArtifactError."""
     k, within = numbers.kernel_tables, numbers.tables.within
     letters = []
     text = None
@@ -306,7 +310,7 @@ def described(numbers: Numbering, q: int) -> Text:
 
 
 def unbounded_form(state: LexState) -> LexState:
-    """The text that `state` is, without the bounds of its length."""
+    """A text without its length bounds."""
     if not isinstance(state, Text):
         return state
     language = _language(state)
@@ -317,7 +321,7 @@ def unbounded_form(state: LexState) -> LexState:
 
 
 def _far_form(text: Text) -> tuple[Text, int]:
-    """A text in several expressions without bounds that are far, and for how many characters."""
+    """A text without its far bounds, and for how many characters that makes no difference."""
     found = [before_far_bounds(x) for x in _expressions(text) or ()]
     rest = tuple([language for language, _ in found])
     if not found or rest == text.vector:
@@ -326,9 +330,9 @@ def _far_form(text: Text) -> tuple[Text, int]:
 
 
 def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
-    """A lexer state from which texts of so many characters go on as from `q`; None without one.
+    """A lexer state without far bounds that is equal to `q` for so many characters, or None.
 
-    That is for texts in several expressions some of which have bounds of length.
+    For texts in several expressions, some of which have length bounds.
     """
     text = numbers.state(q)
     if not isinstance(text, Text) or only_live_index(text.vector) is not None:
@@ -338,9 +342,9 @@ def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
 
 
 def embed_vector(numbers: Numbering, q: int) -> bool:
-    """Number what lexer state `q` leads to; False if it is no text in several expressions.
+    """Embed one DFA for a text in several expressions; False if `q` is no such text.
 
-    This takes less than to look at each letter where many are read, or the expressions are many.
+    This is faster than single steps where many characters are read, or the expressions are many.
     """
     text = numbers.state(q)
     if not isinstance(text, Text) or text.role.surrogates or embedded_at(numbers, q) is not None:
@@ -357,36 +361,36 @@ def embed_vector(numbers: Numbering, q: int) -> bool:
 
 
 def _is_wide(text: Text) -> bool:
-    """Whether a text is read in so many languages that one letter takes long to look at.
+    """Whether a text is in so many languages that single steps are slow.
 
-    Or in patterns, each of which is soon alone, and would have an automaton of its own then.
+    Or in patterns, each of which would soon be alone and get an automaton of its own.
     """
     alive = [language for language in text.vector if language is not EMPTY]
-    listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
+    all_listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
-    left = text.role.quoted and not (listed or any(map(is_open_ended, alive)))
+    left = text.role.quoted and not (all_listed or any(map(is_open_ended, alive)))
     return len(alive) >= (2 if left else most)
 
 
 def _expressions(text: Text) -> tuple[Regex, ...] | None:
-    """The expressions that a text is read in side by side; None if they are not all it is in."""
+    """The languages of a text if all are expressions; else None."""
     vector: Any = text.vector
     return vector if all(isinstance(language, Regex) for language in vector) else None
 
 
 def _language(text: Text) -> Regex | None:
-    """The expression that a text is in, if nothing else may follow."""
+    """The only live language of a text if it is an expression; else None."""
     place = only_live_index(text.vector)
     language = None if place is None else text.vector[place]
     return language if isinstance(language, Regex) else None
 
 
 def _worth_entering(text: Text) -> Regex | None:
-    """The expression that a text is in, if its states are found sooner by an automaton.
+    """The expression of a text, if a DFA for it is faster than single steps; else None.
 
-    Not what is left of several alternatives if that is narrow, or not plain: less of it is read
-    than it takes to begin an automaton, but for words as many as FEWEST to MOST, and for formats,
-    whose automata are there.
+    It is where a text starts in one expression. Where one alternative is left of several, a DFA
+    pays only for plain expressions with many texts, for lists of FEWEST to MOST words, and for
+    formats, whose DFAs were prepared.
     """
     language = _language(text)
     if language is None:
@@ -399,5 +403,5 @@ def _worth_entering(text: Text) -> Regex | None:
 
 
 def _with(text: Text, language: Regex) -> Text:
-    """A text in another expression in the place of the only one of `text`."""
+    """A text with another expression in the place of its only live one."""
     return Text(with_only(text.vector, only_live_index(text.vector) or 0, language), text.role)

@@ -1,8 +1,7 @@
-"""In: a text's lexer state. Out: what its characters lead to, in the kernels' tables.
+"""Moves of a text by characters, written into the kernels' tables as spans of code points.
 
-Kernels spell the characters from there (module `kernels.lexer.spans`): what the bytes of each do,
-and the
-states between them, is not looked at in Python. `described` says what such states are.
+Kernels spell the characters in bytes from there (module `kernels.lexer.spans`): bytes within a
+character and escapes are not looked at in Python. `described` says what such lexer states are.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
         terminal = numbers.terminal_id(end.terminal, (q, QUOTE if role.quoted else BEFORE))
     pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
     if pair or any(map(_goes_on, state.vector)):
-        expressions.loop_on_all(numbers, q, quoted=role.quoted)  # and so it stays
+        expressions.loop_on_all(numbers, q, quoted=role.quoted)  # no character ends that
     numbers.make_room(0, len(spans))
     said = np.array(spans, np.int32).reshape(-1, 3)
     flags = expressions.spelled_flags(role, k)
@@ -60,20 +59,20 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
 
 
 def _goes_on(language: Language) -> bool:
-    """Whether any characters may be read in a language without end."""
+    """Whether any characters may be read in a language for ever."""
     if isinstance(language, Alt):
         return any(map(_goes_on, language.parts))
     return language is ANY or (isinstance(language, Concat) and language.head is ANY)
 
 
 def next_move(numbers: Numbering, parent: Text) -> LexState | None:
-    """The first state that a character leads to and that has no number yet."""
+    """The first of the next states that has no number yet."""
     targets = (Text(after, parent.role) for _, after in vector_moves(parent.vector))
     return next((target for target in targets if not numbers.is_numbered(target)), None)
 
 
 def described(numbers: Numbering, q: int) -> LexState:
-    """What a lexer state is that the spelling of characters led to."""
+    """The description of a lexer state that the spelling of characters led to."""
     k, t = numbers.kernel_tables, numbers.tables
     kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
     recorded = bool(t.recorded[q])

@@ -1,7 +1,7 @@
-"""In: a text that begins with listed words. Out: the words in the kernels' tables.
+"""Word lists as kernel tables: listed keys and constants, read by kernels in all their spellings.
 
-From there on kernels read the words by themselves, in all their spellings, beside whatever else may
-be read in their place (module `kernels.lexer.words`).
+Beside the words a state may have a fallback that reads any other text (module
+`kernels.lexer.words`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _FIRST_SURROGATE = "\ud800"
 
 
-class Listed(NamedTuple):
+class WordList(NamedTuple):
     """Words that may come next.
 
-    positions: what frames know them by; labels: those that lexemes end with behind them, each of
-    which `which` has the place of.
+    positions: the number of each word for frames. terminals: those that words end with; which: for
+    each word the index of its terminal.
     """
 
     words: Sequence[str]
@@ -43,8 +43,8 @@ class Listed(NamedTuple):
     flags: int
 
 
-def listed(state: LexState, k: Any) -> Listed | None:
-    """The words that a state is listed by, None for other states. k: the module of the tables."""
+def word_list(state: LexState, k: Any) -> WordList | None:
+    """The word list of a lexer state, None for other states. k: the module of the tables."""
     if not isinstance(state, Text):
         return None
     names, role = state.vector[0], state.role
@@ -56,23 +56,24 @@ def listed(state: LexState, k: Any) -> Listed | None:
             words = tuple([word[depth:] for word in words])
         positions = table.positions[names.low : names.high]
         terminals = [("key", word) for word in known]
-        return Listed(
+        return WordList(
             words, positions, terminals, range(len(words)), spelled | _kept(state.vector, k)
         )
     found = _told_apart(state)
-    return None if found is None else Listed(found[0], range(len(found[0])), *found[1:], spelled)
+    return None if found is None else WordList(found[0], range(len(found[0])), *found[1:], spelled)
 
 
 def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:
-    """The words of languages that are lists, the labels they end with, and the place of each's.
+    """The words of finite languages, their terminals, and the index of each word's terminal.
 
-    None where a language is no list, and of several of keys.
+    A terminal says which of the languages the word is in. None where a language is no list, and for
+    keys in several languages.
     """
     vector, role = state.vector, state.role
     if len(vector) == 1:
         words = texts_of(vector[0])
         return None if words is None else (words, [_terminal(role, (EPSILON,))], [0] * len(words))
-    having: dict[str, int] = {}  # the places of the languages that a word is in, in bits
+    having: dict[str, int] = {}  # for each word, bits of the languages it is in
     for place, language in enumerate(vector):
         words = None if isinstance(role, Key) else texts_of(language)
         if words is None:
@@ -92,7 +93,7 @@ def _terminal(role: Role, read: Vector) -> Hashable:
 
 
 def terminal_of(state: Text, place: int) -> Hashable:
-    """One of the labels of the words that a state is listed by."""
+    """The terminal with that index of a state's word list."""
     names = state.vector[0]
     if isinstance(names, WordRange):
         return ("key", names.table.words[names.low + place])
@@ -102,7 +103,7 @@ def terminal_of(state: Text, place: int) -> Hashable:
 
 
 def others(state: LexState) -> LexState | None:
-    """What reads any other text, whatever the words are; None if there is no other."""
+    """The fallback that reads any text that is not listed; None if there is none."""
     if isinstance(state, KeyStart):
         return state.rest
     if not isinstance(state, Text) or not isinstance(state.vector[0], WordRange):
@@ -116,7 +117,7 @@ def _unlisted(languages: Vector, role: Any) -> Text:
 
 
 def announce(numbers: Numbering, q: int, state: KeyStart) -> None:
-    """Say of lexer state `q`, where a listed key may begin, what is said of those within it."""
+    """Write the fallback and flags of lexer state `q`, where a listed key may begin."""
     k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
     within[q, k.REST] = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
     within[q, k.FLAGS] = _kept(state.vector, k)
@@ -131,7 +132,7 @@ def _kept(languages: Vector, k: Any) -> int:
 def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     """Write down the words that lexer state `q` is listed by; False if there are none."""
     k = numbers.kernel_tables
-    found = listed(state, k)
+    found = word_list(state, k)
     if found is None or not isinstance(state, Text):
         return False
     words, positions, which = found.words, found.positions, found.which
@@ -162,14 +163,14 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
 
 
 def _code_points(text: str) -> npt.NDArray[np.int32]:
-    """The letters of a text. It takes a codec long to begin, and names are mostly ASCII."""
+    """int32[n]: the code points of a text; ASCII needs no slow codec."""
     if text.isascii():
         return np.frombuffer(text.encode(), np.uint8).astype(np.int32)
     return np.frombuffer(text.encode("utf-32-le"), np.int32)
 
 
 def _in_order(words: Sequence[str]) -> Sequence[int]:
-    """The words that can be spelled, sorted by their UTF-16 code units, mostly all."""
+    """The indices of the words that can be spelled, sorted by UTF-16 code units."""
     text = "".join(words)
     if text.isascii() or max(text) < _FIRST_SURROGATE:
         return range(len(words))

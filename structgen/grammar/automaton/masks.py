@@ -21,7 +21,7 @@ from structgen.automata.pushdown.tables import PackedArrays
 from structgen.errors import BudgetError
 from structgen.grammar.automaton.warm_up import positions
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.regular.byte_groups import groups
 from structgen.util.arrays import paged
 
@@ -53,7 +53,7 @@ class GrammarMasks(Masks):
         self._tries_of = kernels("grammar_masks.tries")
         self._entry_points = kernels("grammar.entry_points")
         self._spread = kernels("masks.lexeme_walk").spread
-        common = common_of(vocabulary)
+        common = shared_masks(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
         self._words = vocabulary.words
         self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth

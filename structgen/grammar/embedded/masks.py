@@ -15,7 +15,7 @@ from structgen.automata.interface import Masks, Row
 from structgen.kernels.build.loader import kernels
 from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.masks.trie_walk import Ints, trie_walk
 from structgen.spec.base import ANY_BYTE
 
@@ -180,7 +180,7 @@ class _EntranceFinder:
         if not len(some.nodes):
             return []
         small = some.vocabulary
-        tokens = small.trie.token[self._walked(common_of(small).nodes, outer, ROOT)]
+        tokens = small.trie.token[self._walked(shared_masks(small).nodes, outer, ROOT)]
         found = tokens[tokens >= 0].tolist()
         return [(int(some.nodes[t]), self._read(outer, small.token_bytes(t))) for t in found]
 

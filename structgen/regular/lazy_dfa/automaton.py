@@ -79,11 +79,11 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 from structgen.regular.regex import ANY, INFINITE, Regex, repeat
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
-MAX_KEPT = 100_000  # states of all cached automata together
+MAX_CACHED = 100_000  # states of all cached automata together
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
-class Kept:
+class AutomatonCache:
     """A cache of automata by least recent use, of about MAX_KEPT states; pinned ones stay.
 
     Automata grow after they were added, so sizes are read again, a few at each miss: reading all of
@@ -139,7 +139,7 @@ class Kept:
             if self._sizes[regex] > MAX_STATES:
                 self._drop(regex)
         for _ in range(DROPPED):
-            if len(self._found) > 1 and self._states > MAX_KEPT:
+            if len(self._found) > 1 and self._states > MAX_CACHED:
                 self._drop(next(iter(self._found)))
 
     def holds(self, regex: Regex) -> bool:
@@ -151,33 +151,33 @@ class Kept:
         return self._held.setdefault(regex, self.of(regex))
 
 
-_kept = Kept()
-os.register_at_fork(after_in_child=_kept.forget)
+_cache = AutomatonCache()
+os.register_at_fork(after_in_child=_cache.forget)
 
 
 def automaton_of(regex: Regex) -> RegexAutomaton | None:
     """The DFA of an expression; None for the empty text alone and for the language of all texts."""
-    return None if regex.longest == 0 or regex is ANY else _kept.of(regex)
+    return None if regex.longest == 0 or regex is ANY else _cache.of(regex)
 
 
 def vector_automaton(vector: Vector) -> VectorAutomaton | None:
     """One DFA that reads several expressions side by side; None where none can be built."""
     with contextlib.suppress(TooLargeError):
-        found: Any = _kept.of(vector)
+        found: Any = _cache.of(vector)
         return found  # type: ignore[no-any-return]
     return None
 
 
 def is_held(regex: Regex) -> bool:
     """Whether `prepare` pinned the automaton of an expression."""
-    return _kept.holds(regex)
+    return _cache.holds(regex)
 
 
 def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton = _kept.hold(regex)
+    automaton = _cache.hold(regex)
     with automaton.lock:
         automaton.explore_near(count)
         found = automaton.unbounded(0)

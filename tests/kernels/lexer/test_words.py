@@ -141,7 +141,7 @@ def filled(
 def provided(served: Served, q: int) -> None:
     """Fill the row of a state."""
     while (code := int(opened(kernels("lexer.rows").provide)(served.tables, q))) != 0:
-        served.serve(code)
+        served.fill_on_demand(code)
 
 
 def machine_of(seed: int) -> TwinMachine:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import Inside
+from structgen.masks.shared import LexemeMask
 from tests.helpers.naive import DEAD, Place, TwinMachine, bits, random_machine
 from tests.kernels.masks.test_lexeme_walk import tokens_at, varied
 from tests.kernels.served import Array, Served
@@ -37,7 +37,7 @@ def scene(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int, P
 
 def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tuple[int, Array]:
     """What the walk beyond the lexeme of a pair returns, and the row it makes."""
-    inside = Inside(*walk_inside(served, vocabulary, pair >> 32))
+    inside = LexemeMask(*walk_inside(served, vocabulary, pair >> 32))
     inside.sort(vocabulary.nodes)
     code, row = 0, inside.row
     if inside.beyond is not None:

@@ -58,7 +58,7 @@ def walk_below(
         if code == kernels("masks.byte_walk").ENDS_FULL:
             ends = np.append(ends, np.int32(-1))
         else:
-            served.serve(code)
+            served.fill_on_demand(code)
     return row, ends[: stack[-2]].tolist()
 
 

@@ -135,7 +135,7 @@ def test_the_nearest_state_agrees_by_most_nodes(seed: int) -> None:
     for state in states:
         if state == q or rng.random() < 0.8:
             served.tables.need[0] = state
-            served.serve(served.k.NEED_ROW)
+            served.fill_on_demand(served.k.NEED_ROW)
     weights = np.array([rng.randrange(2, 50) for _ in range(256)], np.int32)
     others = [rng.choice([-1, *states]) for _ in range(5)]
     rows, recorded = served.tables.rows, served.tables.recorded

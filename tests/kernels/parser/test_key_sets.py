@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import KeySet
 from structgen.automata.pushdown.tables import (
-    keep_checklist,
+    write_key_set,
     positions,
     with_key_set,
     with_sets,
@@ -34,7 +34,7 @@ AFTER = (3, 4, 5)  # frames where only more may follow, only the end, or either
 def tables_of(key_set: KeySet) -> Any:
     """Tables with one checklist, whose frames are `AFTER`."""
     t = with_key_set(Served(random_machine(0)).tables, 0, key_set)
-    keep_checklist(t, 0, key_set)
+    write_key_set(t, 0, key_set)
     t.checklists[0, kernels("tables").ONLY_MORE :] = AFTER
     return t
 

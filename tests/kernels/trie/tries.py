@@ -92,7 +92,7 @@ def walked(
                 new[: len(old)] = old
             out = larger
         else:
-            served.serve(code)
+            served.fill_on_demand(code)
     count = int(stack[-2])
     return kernels("masks.lexeme_walk").Crossings(
         out.node[:count], out.label[:count], out.before[:count], out.start[: count + 1], out.text

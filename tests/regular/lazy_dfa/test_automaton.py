@@ -1,4 +1,4 @@
-"""Automata of expressions: the language of `re`, what loops, groups of bytes, shared states."""
+"""The DFA of an expression: its language is that of `re`, its loops are real, and it is cached."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.automata.pushdown.engine import Engine
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import ANY_CHAR, Chars
-from structgen.regular.lazy_dfa import automaton as regex_automaton
+from structgen.regular.lazy_dfa import automaton as lazy_automaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import LengthLimitAutomaton
@@ -87,7 +87,7 @@ def accepts(automaton: RegexAutomaton, text: str) -> bool:
 
 def fresh(regex: Regex) -> RegexAutomaton:
     """A new automaton, shared with nobody."""
-    found = regex_automaton._begun(regex)
+    found = lazy_automaton._begun(regex)
     assert isinstance(found, RegexAutomaton)
     return found
 
@@ -124,7 +124,7 @@ def test_positions_read_what_re_reads(pattern: str) -> None:
     ],
 )
 def test_what_is_counted_from_many_places_has_few_states(pattern: str) -> None:
-    """Where counting begins again and again, only the count that allows most is kept."""
+    """Where a repeat can start anywhere, only the count that subsumes the others is kept."""
     rng, regex = random.Random(pattern), parse(pattern, anchored=True)
     automaton = fresh(regex)
     assert isinstance(automaton, PositionAutomaton)
@@ -194,7 +194,7 @@ def test_texts_of_any_characters_are_as_long_as_they_may_be(
 @settings(max_examples=60, deadline=None)
 @given(pattern=PATTERNS, bound=st.one_of(st.none(), st.integers(1, 6)), seed=st.integers(0, 999))
 def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -> None:
-    """Any characters of the groups may follow as often as is said."""
+    """Characters of the `loops` groups may follow `often` times in any order."""
     regex = parse(pattern)
     if bound is not None:
         regex = intersect(regex, repeat(ANY_CHAR, 0, bound))
@@ -205,7 +205,7 @@ def test_what_loops_is_never_fatal(pattern: str, bound: int | None, seed: int) -
 
 @pytest.mark.parametrize("bound", [None, 50])
 def test_a_text_goes_on_for_long_without_what_may_not_come_twice(bound: int | None) -> None:
-    """Where `//` may not come, or `::`, any other letters follow as often as there is room."""
+    """Where `//` or `::` is ruled out, all other letters loop as often as there is room."""
     parts = [complement(parse("//|::")), parse("[a-z]+[.]$")]
     automaton = fresh(intersect(*parts, repeat(ANY_CHAR, 0, bound)))
     state = after(automaton, 0, "ab")
@@ -245,7 +245,7 @@ def test_a_limit_holds_for_what_is_only_explored_as_far_as_texts_go(
     oracles = [as_re(pattern) for pattern in patterns]
     fits = [t for t in TEXTS if all(o.fullmatch(t) for o in oracles) and len(t) <= most]
     try:
-        whole = regex_automaton.table_of(base)
+        whole = lazy_automaton.table_of(base)
         capped = LengthLimitAutomaton(whole, most, ends=base.nullable)
     except TooLargeError:
         return
@@ -260,7 +260,7 @@ def test_a_limit_holds_for_what_is_only_explored_as_far_as_texts_go(
 
 
 def alive(automaton: RegexAutomaton, text: str) -> str:
-    """Some text that goes on from another to an end."""
+    """A continuation of a text to an end."""
     start = after(automaton, 0, text)
     assert start is not None
     ways, seen = [(start, "")], {start}
@@ -316,26 +316,26 @@ def test_long_expressions_are_explored_a_part_at_a_time() -> None:
 def test_expressions_share_their_states_and_forget_the_oldest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One automaton serves all specs until there are too many states."""
+    """One automaton serves all specs until the cache has too many states."""
     regex = parse("shared-[0-9]{4}", anchored=True)
     assert automaton_of(regex) is automaton_of(regex)
     assert automaton_of(ANY) is None
-    monkeypatch.setattr(regex_automaton, "MAX_KEPT", 0)
-    kept = regex_automaton.Kept()
+    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", 0)
+    kept = lazy_automaton.AutomatonCache()
     first = kept.of(regex)
     kept.of(literal("other"))
     assert kept.of(regex) is not first
 
 
 def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where they have grown since they became known, so that no call takes long."""
+    """Few are evicted at a time, also where they have grown since they were added."""
     most = 200
-    monkeypatch.setattr(regex_automaton, "MAX_KEPT", most)
-    monkeypatch.setattr(regex_automaton, "MAX_STATES", most)
-    kept, count = regex_automaton.Kept(), 0
+    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", most)
+    monkeypatch.setattr(lazy_automaton, "MAX_STATES", most)
+    kept, count = lazy_automaton.AutomatonCache(), 0
     for number in range(60):
         begun = kept.of(parse(f"^{number}[a-c]{{{300 if number % 9 == 8 else 5}}}$"))
-        assert count - len(kept._found) < regex_automaton.DROPPED + regex_automaton.COUNTED
+        assert count - len(kept._found) < lazy_automaton.DROPPED + lazy_automaton.COUNTED
         count = len(kept._found)
         with begun.lock:
             begun.explore_near(number * number)
@@ -346,11 +346,11 @@ def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many others come, with all that was found along a text; nothing else does."""
-    monkeypatch.setattr(regex_automaton, "MAX_KEPT", 10)
-    monkeypatch.setattr(regex_automaton, "_kept", regex_automaton.Kept())
+    """A prepared automaton stays with all it has found; nothing else does."""
+    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", 10)
+    monkeypatch.setattr(lazy_automaton, "_cache", lazy_automaton.AutomatonCache())
     regex, text = parse("^[a-c]{300}(?:x|y)*$"), "abc" * 100 + "xy"
-    regex_automaton.prepare(regex, 5, text)
+    lazy_automaton.prepare(regex, 5, text)
     automaton = automaton_of(regex)
     assert automaton is not None
     known = automaton.known
@@ -372,7 +372,7 @@ def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     ("pattern", "begun"), [("^[a-z]+", "a"), ("x", "ax"), ("^(?:a.)+b?[c-e]*", "a1")]
 )
 def test_behind_what_no_text_can_undo_any_text_follows(pattern: str, begun: str) -> None:
-    """Whatever else the expression might read there: it is one state, and the same as of ANY."""
+    """All states that any text may follow are one, the same as that of ANY."""
     automaton = automaton_of(parse(pattern))
     assert automaton is not None
     state = 0
@@ -409,7 +409,7 @@ def test_groups_hold_whole_characters() -> None:
 def test_subtrees_say_what_is_below_a_node() -> None:
     """Heights, groups and tokens are those of the tokens one by one."""
     vocabulary = VOCABULARY
-    nodes, below, k = vocabulary.trie, common_of(vocabulary).subtrees, kernels("trie.nodes")
+    nodes, below, k = vocabulary.trie, shared_masks(vocabulary).subtrees, kernels("trie.nodes")
     groups = byte_groups.groups()
     paths: list[bytes] = [b""]
     for i in range(len(nodes.byte)):

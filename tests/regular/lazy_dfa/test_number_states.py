@@ -1,6 +1,6 @@
-"""In: ranges of numbers. Out: proof that kernels find the automata that `regex_leaves` finds.
+"""Number automata found by a kernel are equal to those of the subset construction.
 
-That one is made of the automata whose texts `test_numbers` compares with exact values.
+The parts of the latter are what `test_numbers` compares with exact values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: expressions that must hold at once, or must not. Out: states side by side, all of use."""
+"""Product automata decide intersections and complements, and none of their states is dead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: states of tables. Out: what texts read from them on, as all their texts say."""
+"""What texts may and must have from a state on (`ahead`) is true of all its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What characters members may and must have: true of all members, and proof that there are none."""
+"""Possible and required characters are true of all members, and prove intersections empty."""
 
 from __future__ import annotations
 

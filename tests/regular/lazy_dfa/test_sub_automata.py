@@ -1,4 +1,4 @@
-"""In: intersections, complements, numbers. Out: tables that say what `re` and `Fraction` say."""
+"""Automata of expressions with sub-automata decide as `re` and `Fraction` do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: unions with formats that have no tables. Out: as their parts say, side by side."""
+"""Unions with formats that have no tables decide as their alternatives do."""
 
 from __future__ import annotations
 

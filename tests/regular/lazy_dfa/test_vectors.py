@@ -1,4 +1,4 @@
-"""In: expressions side by side. Out: proof that one automaton reads them as each would alone."""
+"""One automaton for several expressions reads them as each would be read alone."""
 
 from __future__ import annotations
 

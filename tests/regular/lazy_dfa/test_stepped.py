@@ -1,4 +1,4 @@
-"""Foreign automata by themselves: the moves of their states, and what may follow again."""
+"""Automata found state by state: the moves of formats' states, and the loops they promise."""
 
 from __future__ import annotations
 

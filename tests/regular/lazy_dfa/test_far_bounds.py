@@ -1,4 +1,4 @@
-"""In: expressions that count far. Out: what they share with the same uncounted is exact."""
+"""A state shares the mask of one without far bounds only where both read the same texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.errors import BudgetError
 from structgen.regular.expressions.nodes import Repeat
-from structgen.regular.lazy_dfa import automaton as regex_automaton
+from structgen.regular.lazy_dfa import automaton as lazy_automaton
 from structgen.regular.lazy_dfa import counters
 from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
 from structgen.regular.lazy_dfa.counters import FAR, without_counters, without_redundant_bounds
@@ -148,9 +148,9 @@ def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.M
 
     regex = parse("^[a-z]{1,255}$", anchored=True)
     automaton = _begun(regex)
-    assert regex_automaton.before_far_bounds(regex)[1] < INFINITE
-    monkeypatch.setattr(regex_automaton, "automaton_of", never)
-    assert regex_automaton.before_far_bounds(regex) == (regex, INFINITE)
+    assert lazy_automaton.before_far_bounds(regex)[1] < INFINITE
+    monkeypatch.setattr(lazy_automaton, "automaton_of", never)
+    assert lazy_automaton.before_far_bounds(regex) == (regex, INFINITE)
     assert automaton.unbounded(0) is None
 
 

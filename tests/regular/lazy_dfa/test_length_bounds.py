@@ -1,4 +1,4 @@
-"""In: expressions of texts of bounded length. Out: what they count without need is left out."""
+"""Length bounds are split off, redundant repeat bounds are dropped, and counters are exact."""
 
 from __future__ import annotations
 
