@@ -52,6 +52,8 @@ class Speller:
         return spelled is not None and len(spelled) <= budget
 
     def _spell(self, data: bytes) -> tuple[int, ...] | None:
+        # Dynamic programming from the end: the fewest tokens for data[i:] are one token that begins
+        # there, and the fewest for what is left after it.
         size = len(data)
         unreachable = size + 1
         fewest = [unreachable] * size + [0]  # fewest[i]: tokens for data[i:]

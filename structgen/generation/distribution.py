@@ -96,6 +96,8 @@ def draw(weights: Doubles, rng: np.random.Generator) -> int:
     Takes one uniform number u < 1: the index is that of the first edge of the cumulative sum
     *above* u times the total, and an empty bin has no such edge. O(k), with few passes.
     """
+    # Two levels instead of one cumulative sum over all weights: first the block, then the index in
+    # it.
     sums = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK))
     edges = np.cumsum(sums)
     wanted = rng.random() * edges[-1]

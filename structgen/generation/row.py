@@ -33,7 +33,7 @@ _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one text is to be.
+    """The request for one text: prompt, constraint, sampler, limits.
 
     prompt: token ids, at least one. budget: most tokens to write. stop: "complete" ends the text
     where only whitespace could follow, "eos" waits for the model's end token. on_truncation: what
@@ -68,7 +68,7 @@ def sample_token(
 
 
 class Row:
-    """One text being written. `finish` is None as long as it wants another token."""
+    """One text while it is written. `finish` is None until the text has ended."""
 
     def __init__(self, request: Request, rng: np.random.Generator) -> None:
         """TruncatedError when not even the shortest text fits the budget."""

@@ -78,13 +78,13 @@ def test_only_answers_carry_labels(tokenizer: Any) -> None:
         assert batch.ids.shape == batch.labels.shape
         assert batch.ids.shape[1] <= LONGEST
         for ids, labels in zip(batch.ids, batch.labels, strict=True):
-            places = np.flatnonzero(labels >= 0)
-            assert (np.diff(places) == 1).all()
-            assert (ids[places] == labels[places]).all()
-            text = tokenizer.decode(labels[places])
+            positions = np.flatnonzero(labels >= 0)
+            assert (np.diff(positions) == 1).all()
+            assert (ids[positions] == labels[positions]).all()
+            text = tokenizer.decode(labels[positions])
             assert text.startswith("{")
             assert text.endswith("}<|eos|>")
-            assert (ids[places[-1] + 1 :] == tokenizer.pad_token_id).all()
+            assert (ids[positions[-1] + 1 :] == tokenizer.pad_token_id).all()
 
 
 def test_the_attention_of_the_training_is_causal_attention() -> None:

@@ -61,9 +61,9 @@ def test_a_few_steps_lower_the_loss(kind: str, model: Any, tmp_path: Path) -> No
 def test_lessons_are_about_answers(lesson: Any) -> None:
     """A place is followed by a token of the answer, and another one as far as is known."""
     for row in range(len(lesson.ids)):
-        places = lesson.places[row][lesson.known[row]]
-        assert (places.diff() == 1).all()
-        assert (lesson.ids[row, places + 2] != 0).all()  # no padding
+        positions = lesson.positions[row][lesson.known[row]]
+        assert (positions.diff() == 1).all()
+        assert (lesson.ids[row, positions + 2] != 0).all()  # no padding
     for depth in (1, 2, 3):
         loss, agreement = loss_of(KINDS["medusa"].of(OneModel(lesson), {"count": depth}), lesson)
         assert loss.item() > 0
@@ -93,7 +93,7 @@ def test_an_eagle_is_trained_for_what_it_will_do(lesson: Any) -> None:
         taught = eagle_states(heads, lesson)
     for row in range(2):
         for number in (0, 5):
-            place = int(lesson.places[row, number])
+            place = int(lesson.positions[row, number])
             ids = lesson.ids[row].tolist()
             reader = heads.begin()
             logits = [

@@ -121,12 +121,12 @@ def test_samples_follow_the_masked_distribution(
     """First tokens of 4,000 samples agree with the masked softmax of the model (chi-square)."""
     logits = raw_logits(generator, prompt_ids(generator))
     allowed = words.allowed(words.start)
-    law = np.where(allowed, np.exp(log_softmax(logits / 1.5)), 0)  # flat enough to count
-    law /= law.sum()
+    distribution = np.where(allowed, np.exp(log_softmax(logits / 1.5)), 0)  # flat enough to count
+    distribution /= distribution.sum()
     results = generator.generate(PROMPT, words, n=4000, seed=11, temperature=1.5, max_tokens=8)
     counts = Counter(r.tokens[0] if r.tokens else generator.vocabulary.eos_ids[0] for r in results)
-    assert set(counts) <= set(np.flatnonzero(law).tolist())
-    expected = {token: p * 4000 for token, p in enumerate(law) if p * 4000 >= 5}
+    assert set(counts) <= set(np.flatnonzero(distribution).tolist())
+    expected = {token: p * 4000 for token, p in enumerate(distribution) if p * 4000 >= 5}
     rest = sum(n for token, n in counts.items() if token not in expected)
     rest_expected = 4000 - sum(expected.values())
     statistic = sum((counts[t] - e) ** 2 / e for t, e in expected.items())

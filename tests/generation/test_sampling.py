@@ -102,9 +102,9 @@ def test_the_most_probable_token_always_stays(
 ) -> None:
     """No setting leaves nothing, or drops the heaviest token."""
     sampler = Sampler(temperature, k, tenths / 10, tenths / 10)
-    law = sampler.distribution(logs(counts))
-    assert law[ranked(counts)[0]] > 0
-    assert law.sum() == pytest.approx(1)
+    distribution = sampler.distribution(logs(counts))
+    assert distribution[ranked(counts)[0]] > 0
+    assert distribution.sum() == pytest.approx(1)
 
 
 def test_transforms_come_in_the_stated_order() -> None:
@@ -147,8 +147,8 @@ class FixedRandom(np.random.Generator):
 @pytest.mark.parametrize("value", [0.0, 0.25, 0.5, math.nextafter(1.0, 0.0)])
 def test_a_token_of_probability_zero_is_never_drawn(value: float) -> None:
     """Not at the ends of the interval and not on the edge between two tokens."""
-    law = np.array([0.0, 0.25, 0.0, 0.25, 0.0, 0.5, 0.0])
-    assert law[draw(law, FixedRandom(value))] > 0
+    distribution = np.array([0.0, 0.25, 0.0, 0.25, 0.0, 0.5, 0.0])
+    assert distribution[draw(distribution, FixedRandom(value))] > 0
 
 
 @given(weights)
@@ -185,11 +185,11 @@ def test_draws_follow_the_distribution() -> None:
     rng = np.random.default_rng(7)
     logits = rng.normal(size=40) * 2
     sampler = Sampler(temperature=1.3, top_k=20, top_p=0.95, min_p=0.02)
-    law = sampler.distribution(logits)
+    distribution = sampler.distribution(logits)
     counts = np.bincount([sampler.choose(logits, rng) for _ in range(20_000)], minlength=40)
-    support = law > 0
+    support = distribution > 0
     assert not counts[~support].any()
-    expected = law[support] * 20_000
+    expected = distribution[support] * 20_000
     statistic = float((((counts[support] - expected) ** 2) / expected).sum())
     freedom = int(support.sum()) - 1
     assert freedom > 5

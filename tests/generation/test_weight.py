@@ -33,7 +33,7 @@ def shares(generator: sg.Generator, constraint: sg.Constraint, **options: Any) -
     return {text: texts.count(text) / len(texts) for text in set(texts)}
 
 
-def test_the_law_is_multiplied_by_the_weights(generator: sg.Generator) -> None:
+def test_the_distribution_is_multiplied_by_the_weights(generator: sg.Generator) -> None:
     """With weights that undo the first token's distribution, the first tokens are drawn uniformly.
 
     What is reported stays the model's: under itself, and under the mask.
@@ -41,11 +41,11 @@ def test_the_law_is_multiplied_by_the_weights(generator: sg.Generator) -> None:
     constraint = sg.compile(CHOICES, generator.vocabulary)
     asked: set[int] = set()
     posterior = sampling.posterior_of(generator, "x", constraint, max_tokens=8)
-    law = posterior.log_probs([posterior.start])[0]
+    distribution = posterior.log_probs([posterior.start])[0]
 
     def weight(state: int, ids: Ids) -> npt.NDArray[np.float64]:
         asked.add(state)
-        return -law[ids] if state == constraint.start else np.zeros(len(ids))
+        return -distribution[ids] if state == constraint.start else np.zeros(len(ids))
 
     first = len(posterior.allowed(posterior.start))
     results = generator.generate("x", constraint, n=600, seed=4, weight=weight)
@@ -55,7 +55,9 @@ def test_the_law_is_multiplied_by_the_weights(generator: sg.Generator) -> None:
     assert share == pytest.approx(np.full(first, 1 / first), abs=0.06)
     assert constraint.start in asked
     for result in results[:20]:
-        assert result.token_logprobs_raw[0] == pytest.approx(law[result.tokens[0]], abs=1e-4)
+        assert result.token_logprobs_raw[0] == pytest.approx(
+            distribution[result.tokens[0]], abs=1e-4
+        )
         assert result.token_logprobs_masked[0] <= 0
 
 

@@ -149,7 +149,7 @@ def _decode(
     length = max(map(len, ids))
     tokens = torch.tensor([[tokenizer.pad_token_id] * (length - len(r)) + r for r in ids])
     seen = torch.tensor([[0] * (length - len(r)) + [1] * len(r) for r in ids])
-    places = (seen.cumsum(1) - 1).clamp(min=0)
+    positions = (seen.cumsum(1) - 1).clamp(min=0)
     made: list[list[int]] = [[] for _ in ids]
     running = list(range(len(ids)))
     cache = None
@@ -158,7 +158,7 @@ def _decode(
             out = model(
                 input_ids=tokens,
                 attention_mask=seen,
-                position_ids=places,
+                position_ids=positions,
                 past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=1,
@@ -179,7 +179,7 @@ def _decode(
             break
         tokens = torch.tensor(best).unsqueeze(1)
         seen = torch.cat([seen, torch.ones(len(ids), 1, dtype=seen.dtype)], 1)
-        places = places[:, -1:] + 1
+        positions = positions[:, -1:] + 1
     return made
 
 

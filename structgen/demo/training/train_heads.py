@@ -52,25 +52,26 @@ class Run:
 class Lesson:
     """A batch as the model sees it.
 
-    ids: int64[rows, length]. states: float[rows, length, d], the model's last. places: int64[rows,
-    n], of the token before each answer token but the last, padded at the end. known: bool[rows, n].
+    ids: int64[rows, length]. states: float[rows, length, d], the model's last. positions:
+    int64[rows, n], of the token before each answer token but the last, padded at the end. known:
+    bool[rows, n].
     output: float[V, d], which makes distributions of states.
     """
 
     ids: torch.Tensor
     states: torch.Tensor
-    places: torch.Tensor
+    positions: torch.Tensor
     known: torch.Tensor
     output: torch.Tensor
 
     def at(self, ahead: int) -> torch.Tensor:
-        """[rows, n, d]: the states `ahead` tokens after the places."""
-        where = (self.places + ahead).clamp(max=self.ids.shape[1] - 1)
+        """[rows, n, d]: the states `ahead` tokens after the positions."""
+        where = (self.positions + ahead).clamp(max=self.ids.shape[1] - 1)
         return self.states.float().take_along_dim(where[..., None], 1)
 
     def tokens(self, ahead: int) -> torch.Tensor:
         """int64[rows, n]: the tokens there."""
-        return self.ids.take_along_dim((self.places + ahead).clamp(max=self.ids.shape[1] - 1), 1)
+        return self.ids.take_along_dim((self.positions + ahead).clamp(max=self.ids.shape[1] - 1), 1)
 
 
 def lesson_of(model: Any, batch: Batch) -> Lesson:
@@ -87,14 +88,14 @@ def lesson_of(model: Any, batch: Batch) -> Lesson:
 
 
 def medusa_states(heads: MedusaHeads, lesson: Lesson) -> list[torch.Tensor]:
-    """For each depth, [rows, n, d]: the state that many tokens after each place, as predicted."""
+    """For each depth, [rows, n, d]: the predicted state that many tokens after each position."""
     return heads.forward(lesson.at(0))
 
 
 def eagle_states(heads: EagleHeads, lesson: Lesson) -> list[torch.Tensor]:
     """The same for an EAGLE that goes on from its own predictions.
 
-    It sees true states up to the place, and its own since (as HASS trains, Zhang et al. 2025,
+    It sees true states up to the position, and its own since (as HASS trains, Zhang et al. 2025,
     section 3.2).
     """
     every = torch.arange(lesson.ids.shape[1] - 1)
@@ -102,13 +103,13 @@ def eagle_states(heads: EagleHeads, lesson: Lesson) -> list[torch.Tensor]:
         lesson.states[:, :-1].float(), lesson.ids[:, :-1], lesson.ids[:, 1:]
     )
     keys, values = heads.keys_and_values(entered, every)
-    hidden = (every > lesson.places[..., None])[:, None]
+    hidden = (every > lesson.positions[..., None])[:, None]
     states, own, found = lesson.at(0), list[tuple[torch.Tensor, torch.Tensor]](), []
     for depth in range(UNROLLED):
         here = heads.join_inputs(states, lesson.tokens(depth), lesson.tokens(depth + 1))
         if depth:
-            own.append(heads.keys_and_values(here, lesson.places + depth))
-        queries = heads.scaled_queries(here, lesson.places + depth).transpose(1, 2)
+            own.append(heads.keys_and_values(here, lesson.positions + depth))
+        queries = heads.scaled_queries(here, lesson.positions + depth).transpose(1, 2)
         scores = queries @ keys.permute(0, 2, 3, 1)
         mine = [(queries * key.transpose(1, 2)).sum(-1, keepdim=True) for key, _ in own]
         scores = torch.cat([scores.masked_fill(hidden, -torch.inf), *mine], -1).float()

@@ -61,6 +61,7 @@ def _sample(masked: torch.Tensor, top: torch.Tensor, sheet: torch.Tensor) -> tor
     weights = torch.where(scaled >= log_min_p, scaled.exp(), 0.0)
     if bool(((sheet[:, columns.TOP_K] > 0) | (sheet[:, columns.TOP_P] < 1)).any()):
         weights = torch.where(_best(scaled, sheet), weights, 0.0)
+    # The first token whose cumulative weight exceeds u times the total, as `distribution.draw`.
     sums = weights.cumsum(1)
     wanted = sheet[:, columns.UNIFORM, None] * sums[:, -1:]
     above = (sums > wanted) & (weights > 0)

@@ -53,7 +53,7 @@ class BiasPath:
         return self._dense[ids]
 
     def wrote(self, state: int, token: int) -> None:
-        """Nothing changes."""
+        """The bias does not depend on the text."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class MinTokens:
 
 
 class MinTokensPath:
-    """How many tokens one text still needs."""
+    """The number of tokens that one text still needs."""
 
     def __init__(self, count: int, constraint: Constraint) -> None:
         self._missing = count
@@ -84,5 +84,5 @@ class MinTokensPath:
         return np.where(np.isin(ids, self._ends), -np.inf, 0.0)
 
     def wrote(self, state: int, token: int) -> None:
-        """One less."""
+        """Count a token."""
         self._missing -= 1

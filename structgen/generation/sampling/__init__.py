@@ -42,8 +42,8 @@ _HOMES = {
     "Smc": "structgen.generation.sampling.samplers.smc",
     "BestOf": "structgen.generation.sampling.samplers.best_of",
     "Beam": "structgen.generation.sampling.search.beam",
-    "BestFirst": "structgen.generation.sampling.search.search",
-    "MonteCarlo": "structgen.generation.sampling.search.search",
+    "BestFirst": "structgen.generation.sampling.search.best_first",
+    "MonteCarlo": "structgen.generation.sampling.search.monte_carlo",
     "Critic": "structgen.generation.sampling.potentials.potentials",
     "TextCritic": "structgen.generation.sampling.potentials.potentials",
     "Product": "structgen.generation.sampling.potentials.potentials",
@@ -136,8 +136,8 @@ if TYPE_CHECKING:
     from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie as PrefixTrie
     from structgen.generation.sampling.samplers.smc import Smc as Smc
     from structgen.generation.sampling.search.beam import Beam as Beam
-    from structgen.generation.sampling.search.search import BestFirst as BestFirst
-    from structgen.generation.sampling.search.search import MonteCarlo as MonteCarlo
+    from structgen.generation.sampling.search.best_first import BestFirst as BestFirst
+    from structgen.generation.sampling.search.monte_carlo import MonteCarlo as MonteCarlo
     from structgen.generation.sampling.table import TableModel as TableModel
     from structgen.spec.partial_json import PartialValue as PartialValue
     from structgen.spec.partial_json import read_partial as read_partial

@@ -43,7 +43,7 @@ SHOWN_TOKENS = 4  #: at a place, the most probable ones
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One token after the other, over all masked texts.
+    """Statistics of one token index, over all masked texts.
 
     reached: share of the texts that have this token. removed: mean probability that the mask took
     away there. distortion: share of the variance of log w that arises there; all sum to 1.
@@ -57,7 +57,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A beginning of texts where the mask took much away.
+    """A prefix after which the mask removed much probability.
 
     share: of the masked texts that begin so. removed: the probability taken away. wanted, left: the
     most probable tokens among those taken away and those left, as text, with probabilities: the
@@ -83,7 +83,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The values of one place of JSON texts. distance: half the sum of the shares' differences."""
+    """The values at one JSON Pointer. distance: half the sum of the shares' differences."""
 
     pointer: str
     distance: float
@@ -92,7 +92,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What was measured; see the module.
+    """The measurements; the module docstring defines them.
 
     drawn, aligned: numbers of texts. sampler: what drew the aligned ones; exact: whether they are
     independent draws of the distribution itself. satisfied: the model's own probability of the

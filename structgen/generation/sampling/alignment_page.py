@@ -272,7 +272,7 @@ def _key() -> str:
 
 
 def _end(text: str) -> str:
-    """The end of a text, which is what matters at a place."""
+    """The last characters of a text, as HTML."""
     shown = _code(text[-60:]) if text else ""
     return f"<code>{'…' if len(text) > 60 else ''}{shown}</code>" if text else "the prompt"
 

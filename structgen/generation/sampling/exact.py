@@ -28,7 +28,7 @@ class ExactDistribution:
     log_evidence: float
 
     def kl_from(self, other: Mapping[Tokens, float]) -> float:
-        """KL(other || this) in nats, `other` having probabilities; inf where it goes beyond."""
+        """KL(other || this) in nats, `other` in probabilities; inf for texts missing here."""
         return kl(other, {tokens: math.exp(logp) for tokens, logp in self.log_probs.items()})
 
 

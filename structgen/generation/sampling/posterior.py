@@ -99,7 +99,7 @@ class Posterior:
     # -- the model ------------------------------------------------------------------------------
 
     def log_probs(self, places: Sequence[Place]) -> Doubles:
-        """float64[len(places), V]: the model's distribution of the next token at each place."""
+        """float64[len(places), V]: the model's distribution of the next token at each context."""
         self.model_calls += 1
         self.model_rows += len({place.tokens for place in places})
         return self.model.log_probs([place.tokens for place in places])
@@ -115,7 +115,7 @@ class Posterior:
         return self.budget - len(place.tokens)
 
     def after(self, place: Place, token: int) -> Place:
-        """The place after one more token; its state is DEAD where the constraint refuses it."""
+        """The context after one more token; its state is DEAD where the constraint refuses it."""
         return Place(self.constraint.advance(place.state, token), (*place.tokens, token))
 
     def allowed(self, place: Place) -> Ids:

@@ -20,13 +20,13 @@ FAMILIES = {
     "smc": ("structgen.generation.sampling.samplers.smc", "Smc"),
     "best_of": ("structgen.generation.sampling.samplers.best_of", "BestOf"),
     "beam": ("structgen.generation.sampling.search.beam", "Beam"),
-    "best_first": ("structgen.generation.sampling.search.search", "BestFirst"),
-    "mcts": ("structgen.generation.sampling.search.search", "MonteCarlo"),
+    "best_first": ("structgen.generation.sampling.search.best_first", "BestFirst"),
+    "mcts": ("structgen.generation.sampling.search.monte_carlo", "MonteCarlo"),
 }
 
 
 def sampler_named(sampler: str | SequenceSampler) -> SequenceSampler:
-    """What a name means, with its defaults. GenerationError for a name that means nothing."""
+    """The sampler of a name, with its defaults. GenerationError for an unknown name."""
     if not isinstance(sampler, str):
         return sampler
     if sampler not in FAMILIES:

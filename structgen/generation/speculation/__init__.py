@@ -44,7 +44,7 @@ _HOMES = {
     "Fork": "structgen.generation.speculation.interfaces",
     "HeadDrafter": "structgen.generation.speculation.heads.drafter",
     "HybridDrafter": "structgen.generation.speculation.drafters.hybrid",
-    "JacobiDrafter": "structgen.generation.speculation.drafters.jacobi.jacobi",
+    "JacobiDrafter": "structgen.generation.speculation.drafters.jacobi.drafter",
     "Judge": "structgen.generation.speculation.rules",
     "KSeq": "structgen.generation.speculation.rules",
     "LayerSkipDrafter": "structgen.generation.speculation.models",
@@ -68,7 +68,7 @@ _HOMES = {
     "StandDrafter": "structgen.generation.speculation.drafters.ngrams.stand",
     "Stats": "structgen.generation.speculation.stats",
     "StoppingPolicy": "structgen.generation.speculation.interfaces",
-    "SuffixDrafter": "structgen.generation.speculation.drafters.suffix.suffix",
+    "SuffixDrafter": "structgen.generation.speculation.drafters.suffix.drafter",
     "SuffixIndex": "structgen.generation.speculation.drafters.suffix.suffix_index",
     "TableTarget": "structgen.generation.speculation.table_target",
     "TextDrafter": "structgen.generation.speculation.models",
@@ -136,7 +136,7 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.drafters.copy import CopyDrafter as CopyDrafter
     from structgen.generation.speculation.drafters.forced import ForcedDrafter as ForcedDrafter
     from structgen.generation.speculation.drafters.hybrid import HybridDrafter as HybridDrafter
-    from structgen.generation.speculation.drafters.jacobi.jacobi import (
+    from structgen.generation.speculation.drafters.jacobi.drafter import (
         JacobiDrafter as JacobiDrafter,
     )
     from structgen.generation.speculation.drafters.jacobi.lookahead import (
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.drafters.retrieval import (
         RetrievalDrafter as RetrievalDrafter,
     )
-    from structgen.generation.speculation.drafters.suffix.suffix import (
+    from structgen.generation.speculation.drafters.suffix.drafter import (
         SuffixDrafter as SuffixDrafter,
     )
     from structgen.generation.speculation.drafters.suffix.suffix_index import (

@@ -22,7 +22,7 @@ from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
 from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import (
     Budget,
@@ -79,19 +79,19 @@ class Account:
         return successor
 
     def pause(self, rows: int) -> int:
-        """Passes over so many texts for which not to draft from now on."""
+        """For how many passes over `rows` texts drafts pause from now on."""
         with self._lock:
             short = 0 if self._credit > 0 else 1 + int(-self._credit / (_CREDIT_PER_PASS * rows))
             return max(self._pause, short)
 
     def passed(self, passes: int, rows: int) -> None:
-        """So many passes were made over so many texts."""
+        """Count passes over `rows` texts: pauses get shorter, and the credit grows."""
         with self._lock:
             self._pause = max(0, self._pause - passes)
             self._credit = min(self._credit + passes * rows * _CREDIT_PER_PASS, _MOST_CREDIT)
 
     def book(self, gain: float, size: int) -> None:
-        """A draft of which so many tokens were read gained this much."""
+        """Book the gain, in passes, of a draft of which `size` tokens were read."""
         gain = max(gain, _MOST_LOSS)
         with self._lock:
             self.size += _RECENT * (size - self.size)
@@ -164,7 +164,7 @@ class AutoDrafter:
         return min(account.pause(count) for account, count in _accounts(sessions).items())
 
     def rested(self, sessions: Sequence[Session], seconds: Sequence[float]) -> None:
-        """Count the passes."""
+        """Count the plain passes of a pause."""
         for each in seconds:
             self.costs.add(each, 1, len(sessions))
         for account, count in _accounts(sessions).items():
@@ -193,7 +193,7 @@ class AutoDrafter:
 
 
 def _accounts(sessions: Sequence[Session]) -> Counter[Account]:
-    """Those of some texts, with how many have the same."""
+    """The accounts of some texts, with the number of texts that share each."""
     return Counter(cast(AutoSession, session).account for session in sessions)
 
 
@@ -213,7 +213,7 @@ class Draft:
 
 
 class AutoSession:
-    """One text.
+    """The automatic drafter at work on one text.
 
     Attributes: `account`, that of the constraint; `burden`, texts of the pass for each one that has
     a draft in it, which makes the pass longer for all of them.
@@ -239,7 +239,7 @@ class AutoSession:
         return self._observe_seconds < _CHEAP_LEARNING * self._unit or bool(self._drafter.hidden)
 
     def draft(self, context: Context, budget: Budget) -> Draft:
-        """All that could be read."""
+        """The whole draft, of which a part may be read."""
         start = time.perf_counter()
         nodes = min(budget.nodes, int(2 * self.account.size) + 2)
         tree = self._session.propose(context, replace(budget, nodes=nodes))
@@ -268,7 +268,7 @@ class AutoSession:
             self.account.book(gain, len(seen.tree) - 1)
 
     def credits(self, tokens: Sequence[int]) -> Sequence[str]:
-        """What the inner session says; if it says nothing, all is its drafter's."""
+        """The credits of the inner session; without any, all goes to its drafter."""
         if isinstance(self._session, CreditingSession):
             return self._session.credits(tokens)
         return (getattr(self._drafter.drafter, "name", "auto"),) * len(tokens)

@@ -41,7 +41,7 @@ def write_tested(row: Row, _tree: DraftTree, _node: int, logits: npt.NDArray[Any
 
 
 def draw_tested(row: Row, logits: npt.NDArray[Any]) -> Drawn:
-    """A token with the distribution that the row's sampler has over what is allowed in its state.
+    """A token distributed as the row's sampler draws among what its state allows.
 
     Tokens whose first byte may come are tested in the order of a draw without replacement, until
     one is accepted. `log_masked` is an estimate: `log_raw` plus the log of the weight, whose mean

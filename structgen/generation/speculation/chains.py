@@ -55,7 +55,7 @@ class Chains:
     def prefill(
         self, prompts: Sequence[Sequence[int]], hidden: Sequence[int] = ()
     ) -> tuple[list[Chain], Any]:
-        """Read the prompts together, then part them."""
+        """Read the prompts together, then split the cache into rows."""
         cache, logits = self._target.prefill(prompts, hidden)
         if len(prompts) == 1:
             return [Chain(cache)], logits

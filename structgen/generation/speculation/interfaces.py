@@ -64,7 +64,7 @@ class AcceptRule(Protocol):
 
     @property
     def schemes(self) -> frozenset[Scheme]:
-        """What drawn children it is right for; the loop refuses others."""
+        """The schemes of drawn children that it is correct for; the loop refuses others."""
 
     @property
     def lossless(self) -> bool:
@@ -76,7 +76,7 @@ class AcceptRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How large a draft may be.
+    """The limits of a draft.
 
     nodes: most draft tokens. depth: most of them in a row. width: most children of a node.
     least: smallest estimated probability of reaching a node that is still worth a token.
@@ -141,7 +141,7 @@ class Session(Protocol):
 
 @runtime_checkable
 class CreditingSession(Session, Protocol):
-    """A session of several drafters, which knows who drafted what."""
+    """A session of several drafters, which knows which of them drafted a token."""
 
     def credits(self, tokens: Sequence[int]) -> Sequence[str]:
         """For each of the tokens kept of the last draft, the name of the drafter that it is from.
@@ -180,7 +180,7 @@ class JointDrafter(Drafter, Protocol):
         """
 
     def rested(self, sessions: Sequence[Session], seconds: Sequence[float]) -> None:
-        """That many passes were made in a row, in so many seconds each."""
+        """The plain passes that were made during `rest`, with the seconds of each."""
 
 
 class LengthPolicy(Protocol):

@@ -1,8 +1,4 @@
-"""The names that `speculate=` accepts, and checks of what it was given.
-
-A drafter that is asked for by name belongs to its Generator: what it learned of one text serves the
-next one.
-"""
+"""The names that `speculate=` accepts, and checks of what it was given."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from structgen.errors import GenerationError
 
 
 class Entry(NamedTuple):
-    """A name: what is drafted; where the maker is; whether it is called with the target."""
+    """A name: what is drafted; the module and name of its maker; whether that takes the target."""
 
     drafts: str
     module: str
@@ -31,7 +27,9 @@ MODEL_FREE = {
     ),
     "forced": Entry("what the grammar forces", f"{_DRAFTERS}.forced", "ForcedDrafter"),
     "copy": Entry("text of the prompt", f"{_DRAFTERS}.copy", "CopyDrafter"),
-    "suffix": Entry("what followed the same before", f"{_DRAFTERS}.suffix.suffix", "SuffixDrafter"),
+    "suffix": Entry(
+        "what followed the same before", f"{_DRAFTERS}.suffix.drafter", "SuffixDrafter"
+    ),
     "recycling": Entry(
         "what was likely after the same token", f"{_DRAFTERS}.ngrams.recycling", "RecyclingDrafter"
     ),
@@ -43,7 +41,7 @@ MODEL_FREE = {
         "n-grams of guesses ahead", f"{_DRAFTERS}.jacobi.lookahead", "LookaheadDrafter"
     ),
     "jacobi": Entry(
-        "guesses that each pass makes better", f"{_DRAFTERS}.jacobi.jacobi", "JacobiDrafter"
+        "guesses that each pass makes better", f"{_DRAFTERS}.jacobi.drafter", "JacobiDrafter"
     ),
 }
 

@@ -22,7 +22,7 @@ from structgen.generation.speculation.verify import Write, write_masked
 
 @dataclass(frozen=True)
 class Speculation:
-    """How to speculate.
+    """A configuration of speculative decoding.
 
     drafter: what guesses. rule: what decides; SampleCompare is right for all drafters and writes
     what would be written without them. policy: how much to draft. seed: of the drafter's random
@@ -72,14 +72,18 @@ class Speculation:
 
 
 class Speculations:
-    """The speculations that a Generator was asked for by name. Threads may share it."""
+    """A cache of the speculations asked for by name. Threads may share it.
+
+    A drafter that is asked for by name lives as long as its Generator, so what it learns of one
+    text serves the next.
+    """
 
     def __init__(self) -> None:
         self._made: dict[str, Speculation] = {}
         self._lock = threading.Lock()
 
     def of(self, value: Any, target: Target[Any]) -> Speculation:
-        """What a `speculate=` other than None means; what is made for a name is kept."""
+        """The Speculation for a value of `speculate=` other than None; named ones are cached."""
         check_speculate(value)
         if isinstance(value, Speculation):
             return value

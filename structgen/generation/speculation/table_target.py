@@ -24,7 +24,7 @@ class TableLogits:
         self.hidden = hidden
 
     def wait(self) -> None:
-        """They are there."""
+        """Nothing to wait for: the rows are in memory."""
 
     def log_normalizers(self) -> Doubles:
         """float64[n]."""
@@ -48,8 +48,7 @@ class TableCache:
 
 
 class TableTarget:
-    """A Model of `structgen.generation.sampling` (such as a TableModel) as a Target. It reads
-    trees.
+    """A sampling `Model`, such as a TableModel, as a decode target that reads trees.
 
     Attribute: `forwards`, how often it was asked. The distribution is that of the tokens after the
     prompt.

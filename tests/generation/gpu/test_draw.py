@@ -165,7 +165,7 @@ samplers = st.builds(
 @pytest.mark.parametrize("path", PATHS)
 @settings(max_examples=12)
 @given(weights, weights, samplers)
-def test_laws_with_many_equal_logits(
+def test_distributions_with_many_equal_logits(
     path: str, counts: list[int], others: list[int], sampler: Sampler
 ) -> None:
     """Numbers spread over [0, 1) draw each token as often as the sampler's distribution says.

@@ -115,7 +115,9 @@ def decay(constraint: Any, wish: penalties.GrammarDecay) -> Rule:
     return rule
 
 
-def check_law(constraint: Any, transform: Transform, rule: Rule, seed: int, steps: int) -> None:
+def check_distribution(
+    constraint: Any, transform: Transform, rule: Rule, seed: int, steps: int
+) -> None:
     """Write a random text; at each step the distribution drawn from is that of the rule."""
     rng = np.random.default_rng(seed)
     row = make_row(constraint, transform, budget=steps)
@@ -150,18 +152,18 @@ LOOPING = "a+(b+a|ca)*(ab)?"
 
 
 @given(st.floats(-1, 2), st.floats(-1, 2), st.floats(0.5, 2), st.booleans(), st.integers(0, 99))
-def test_repetition_has_the_law_it_states(
+def test_repetition_has_the_distribution_it_states(
     presence: float, frequency: float, factor: float, prompt: bool, seed: int
 ) -> None:
     """Against a count over the whole text, for every token allowed."""
     wish = penalties.Repetition(presence, frequency, factor, where="all", prompt=prompt)
-    check_law(toy_constraint(LOOPING), wish, repetition(wish), seed, 12)
+    check_distribution(toy_constraint(LOOPING), wish, repetition(wish), seed, 12)
 
 
 @given(st.integers(1, 4), st.integers(0, 99))
 def test_runs_that_came_before_are_refused(size: int, seed: int) -> None:
     """Against a search through the whole text."""
-    check_law(
+    check_distribution(
         toy_constraint(LOOPING),
         penalties.NoRepeatNgram(size, where="all"),
         no_repeat(size),
@@ -175,7 +177,7 @@ def test_ways_gone_again_decay(rate: float, free: int, seed: int) -> None:
     """Against a look back over all states."""
     constraint = toy_constraint(LOOPING)
     wish = penalties.GrammarDecay(rate, free)
-    check_law(constraint, wish, decay(constraint, wish), seed, 25)
+    check_distribution(constraint, wish, decay(constraint, wish), seed, 25)
 
 
 # -- drafts ----------------------------------------------------------------------------------------
@@ -192,7 +194,7 @@ ALL = [
 
 @pytest.mark.parametrize("scheme", [None, Scheme.IID, Scheme.WOR])
 @pytest.mark.parametrize("transforms", [[t] for t in ALL] + [ALL])
-def test_drafts_meet_the_law_of_their_path(
+def test_drafts_meet_the_distribution_of_their_path(
     scheme: Scheme | None, transforms: Sequence[Transform]
 ) -> None:
     """Token for token what is written without them: counts go by token, not by round."""
@@ -282,12 +284,12 @@ def test_a_word_is_penalised_in_strings_and_a_number_is_not() -> None:
 def likes(favourite: Callable[[bytes], str]) -> TableModel:
     """A model that wants one byte after each text, and all others a little."""
 
-    def law(prefix: tuple[int, ...]) -> list[float]:
+    def distribution(prefix: tuple[int, ...]) -> list[float]:
         row = np.full(END + 1, 1e-4)
         row[ord(favourite(bytes(t for t in prefix if t < 256)))] = 1.0
         return [float(p) for p in row]
 
-    return TableModel(END + 1, law)
+    return TableModel(END + 1, distribution)
 
 
 def write(

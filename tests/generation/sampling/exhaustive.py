@@ -39,7 +39,7 @@ class ScriptedDraws:
     """Replaces the functions that samplers draw with, or others: one index, or all in an order."""
 
     DRAWS = tuple(
-        f"structgen.generation.sampling.{name}.draw"
+        f"structgen.generation.sampling.samplers.{name}.draw"
         for name in "mask asap cars independent".split()
     )
     ORDERS = ("structgen.generation.sampling.samplers.awrs.without_replacement",)

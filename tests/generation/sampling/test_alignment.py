@@ -20,7 +20,13 @@ from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Estimate
 from structgen.generation.sampling.samplers.independent import Rejection
 from structgen.generation.sampling.table import TableModel
-from tests.generation.sampling.toys import LETTERS, letters, masked_law, posterior_law, seventeen
+from tests.generation.sampling.toys import (
+    LETTERS,
+    letters,
+    masked_law,
+    posterior_distribution,
+    seventeen,
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +38,7 @@ def seventeen_measured() -> Alignment:
 def test_the_seventeen_strings(seventeen_measured: Alignment) -> None:
     """Z = 17/32, KL(masked || aligned) = 0.7538 nats; half of the masked texts are the rare one."""
     found = seventeen_measured
-    truth = posterior_law(seventeen())
+    truth = posterior_distribution(seventeen())
     backwards = kl(truth, masked_law(seventeen()))
     for estimate, exact in (
         (found.satisfied, 17 / 32),
@@ -68,7 +74,7 @@ def test_positions_and_spots_of_the_seventeen_strings(seventeen_measured: Alignm
 @pytest.mark.parametrize("pattern", ["aaa|b[abc]{2}", "(ab|ba)*c?", "a*b|c{2,3}"])
 def test_estimates_cover_the_enumerated_figures(pattern: str) -> None:
     """Over twenty seeds both divergences lie within two standard errors nearly always."""
-    exact = masked_law(letters(pattern, 5)), posterior_law(letters(pattern, 5))
+    exact = masked_law(letters(pattern, 5)), posterior_distribution(letters(pattern, 5))
     wanted = kl(*exact), kl(*reversed(exact))
     misses = np.zeros(2)
     for seed in range(20):
@@ -119,13 +125,13 @@ def test_fields_of_json_are_compared() -> None:
 def test_what_masking_never_writes_counts_all_the_same() -> None:
     """Masked texts miss what the model means: the exact sampler's own estimate tells the truth."""
 
-    def law(seen: Tokens) -> list[float]:
+    def distribution(seen: Tokens) -> list[float]:
         if not seen:
             return [0.999, 0.001, 0, 0, 0, 0]
         return [1e-9, 0, 0, 1 - 1e-9, 0, 0] if seen == (0,) else [1, 0, 0, 0, 0, 0]
 
     constraint = sg.compile(sg.Regex("aa|ba"), LETTERS)
-    found = measure(Posterior(TableModel(6, law), constraint, max_tokens=2), 30, 0)
+    found = measure(Posterior(TableModel(6, distribution), constraint, max_tokens=2), 30, 0)
     assert [one.text for one in found.texts if one.masked] == ["aa"]
     assert 0.0005 < found.satisfied.value < 0.002  # by the masked texts alone it would be 1e-9
     assert found.effective_sample_size < 1

@@ -15,9 +15,9 @@ from structgen.generation.closing import Speller
 from structgen.generation.sampling.exact import exact_law
 from structgen.generation.sampling.interfaces import Place
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.potentials.lexical import Phrases
 from structgen.generation.sampling.samplers.best_of import BestOf
 from structgen.generation.sampling.search.beam import Beam, Hypothesis, allocate
+from structgen.generation.sampling.search.phrases import Phrases
 from tests.generation.sampling.toys import LETTERS, letters
 
 WIDE = 10_000
@@ -25,14 +25,14 @@ WIDE = 10_000
 
 def best(posterior: Posterior, *phrases: str) -> tuple[float, set[tuple[int, ...]]]:
     """The highest log-probability of a text with all phrases, and the sequences that have it."""
-    law = exact_law(posterior)
+    distribution = exact_law(posterior)
     found = {}
-    for tokens, logp in law.log_probs.items():
+    for tokens, logp in distribution.log_probs.items():
         text = posterior.constraint.vocabulary.decode_bytes(
             t for t in tokens if t not in posterior.ends
         ).decode()
         if all(phrase in text for phrase in phrases):
-            found[tokens] = logp + law.log_evidence
+            found[tokens] = logp + distribution.log_evidence
     top = max(found.values())
     return top, {tokens for tokens, logp in found.items() if logp > top - 1e-9}
 
@@ -77,8 +77,10 @@ def test_without_banks_the_phrases_are_crowded_out() -> None:
 def test_several_results_come_best_first() -> None:
     """The n best, in order, each once."""
     posterior = letters("(ab|ba)*c?", 3, max_tokens=5)
-    law = exact_law(posterior)
-    wanted = sorted((logp + law.log_evidence for logp in law.log_probs.values()), reverse=True)
+    distribution = exact_law(posterior)
+    wanted = sorted(
+        (logp + distribution.log_evidence for logp in distribution.log_probs.values()), reverse=True
+    )
     found = Beam(WIDE).draw(posterior, 5)
     assert [s.logp_model for s in found] == pytest.approx(wanted[:5])
     assert len({s.tokens for s in found}) == 5

@@ -86,7 +86,7 @@ def test_a_target_without_trees_reads_prompts_again(
             np.testing.assert_allclose(row, read_anew(network, prefix), atol=2e-4)
 
 
-def test_temperature_is_part_of_the_law(network: Any) -> None:
+def test_temperature_is_part_of_the_distribution(network: Any) -> None:
     """Logits are divided before they become probabilities; the identity says so."""
     target = HuggingFaceTarget(network)
     cold, warm = (LanguageModel(target, PROMPT, temperature=t) for t in (0.5, 2.0))

@@ -218,7 +218,7 @@ def test_no_undefined_name_in_ten_thousand_tokens(stepper: Stepper) -> None:
     assert sum(undefined(text) for text, _ in walk(free, 2_000)) > 50
 
 
-def test_the_law_is_unchanged_where_nothing_is_triggered() -> None:
+def test_the_distribution_is_unchanged_where_nothing_is_triggered() -> None:
     """Texts without a watched name keep their probabilities, relative to each other, exactly."""
     vocabulary = sg.Vocabulary([b"x", b".", b"len", b"a", b"</s>"], eos_ids=[4])
     plain = sg.compile(sg.Regex(r"[xa](\.?[xa])?(\.[a-z]{1,3})?"), vocabulary)

@@ -125,7 +125,7 @@ def _posterior(pattern: str, critics: Sequence[Critic], seed: int = 3) -> Poster
 
 
 @pytest.mark.parametrize("critics", [[c] for c in CRITICS] + [[NO_CC, LIKES_A, HAS_B * SECOND]])
-def test_the_joined_law_is_the_models_times_the_weights(critics: Sequence[Critic]) -> None:
+def test_the_joined_distribution_is_the_models_times_the_weights(critics: Sequence[Critic]) -> None:
     """Enumerated: each text's probability is p(text) * exp(log_complete) / Z, no text is lost."""
     plain = exact_law(_posterior("[abc]{0,4}", []))
     potentials: list[Potential] = [critic.over(LETTERS) for critic in critics]
@@ -135,11 +135,11 @@ def test_the_joined_law_is_the_models_times_the_weights(critics: Sequence[Critic
         if weight > REFUSED:
             expected[tokens] = math.exp(logp + weight)
     total = sum(expected.values())
-    law = exact_law(_posterior("[abc]{0,4}", critics))
-    assert law.log_evidence == pytest.approx(plain.log_evidence + math.log(total))
-    assert law.log_probs.keys() == expected.keys()
+    distribution = exact_law(_posterior("[abc]{0,4}", critics))
+    assert distribution.log_evidence == pytest.approx(plain.log_evidence + math.log(total))
+    assert distribution.log_probs.keys() == expected.keys()
     for tokens, weight in expected.items():
-        assert math.exp(law.log_probs[tokens]) == pytest.approx(weight / total)
+        assert math.exp(distribution.log_probs[tokens]) == pytest.approx(weight / total)
 
 
 @pytest.mark.parametrize("critics", [[NO_CC], [HAS_B], [LIKES_A], [NO_CC, NO_BA]])
@@ -147,7 +147,7 @@ def test_steps_weigh_properly_under_critics(
     critics: Sequence[Critic], scripted: ScriptedDraws
 ) -> None:
     """Every way to draw is enumerated: the mean weight of each text is exactly its share."""
-    law = exact_law(_posterior("a?b?[bc]{0,2}", critics))
+    distribution = exact_law(_posterior("a?b?[bc]{0,2}", critics))
     sampler = Mask(max_attempts=1)
     posterior = _posterior("a?b?[bc]{0,2}", critics)
     means: dict[Tokens, float] = {}
@@ -164,27 +164,29 @@ def test_steps_weigh_properly_under_critics(
             means[sample.tokens] = means.get(sample.tokens, 0.0) + probability * math.exp(
                 sample.log_weight
             )
-    assert means.keys() == law.log_probs.keys()
+    assert means.keys() == distribution.log_probs.keys()
     for tokens, mean in means.items():
-        assert mean == pytest.approx(math.exp(law.log_probs[tokens] + law.log_evidence))
+        assert mean == pytest.approx(
+            math.exp(distribution.log_probs[tokens] + distribution.log_evidence)
+        )
 
 
 @pytest.mark.parametrize("inside", ["mask", "awrs"])
-def test_smc_with_critics_comes_near_the_law(inside: Any) -> None:
+def test_smc_with_critics_comes_near_the_distribution(inside: Any) -> None:
     """Populations with twists and predicates: close to the enumerated distribution."""
     critics = [NO_CC, LIKES_A, HAS_B]
-    law = exact_law(_posterior("[abc]{0,4}", critics))
+    distribution = exact_law(_posterior("[abc]{0,4}", critics))
     samples = Smc(particles=20, inside=inside).draw(_posterior("[abc]{0,4}", critics), 400, 5)
     found: dict[Tokens, float] = {}
     for sample, weight in zip(samples, samples.weights, strict=True):
         found[sample.tokens] = found.get(sample.tokens, 0.0) + float(weight)
-    floor = (len(law.log_probs) - 1) / (2 * len(samples))
-    assert law.kl_from(found) < 2 * floor
+    floor = (len(distribution.log_probs) - 1) / (2 * len(samples))
+    assert distribution.kl_from(found) < 2 * floor
     plain = exact_law(_posterior("[abc]{0,4}", []))
-    here = {tokens: math.exp(logp) for tokens, logp in law.log_probs.items()}
+    here = {tokens: math.exp(logp) for tokens, logp in distribution.log_probs.items()}
     assert kl(here, {t: math.exp(p) for t, p in plain.log_probs.items()}) > 4 * floor
     assert samples.satisfied.value == pytest.approx(
-        math.exp(law.log_evidence), abs=5 * samples.satisfied.standard_error
+        math.exp(distribution.log_evidence), abs=5 * samples.satisfied.standard_error
     )
 
 

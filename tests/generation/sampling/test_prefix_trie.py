@@ -31,7 +31,7 @@ from tests.generation.sampling.toys import (
     future,
     letters,
     masked_law,
-    posterior_law,
+    posterior_distribution,
     seventeen,
 )
 
@@ -43,16 +43,16 @@ def grown(posterior: Posterior, n: int, sampler: type[Asap | Cars] = Asap) -> Pr
     return trie
 
 
-def next_law(posterior: Posterior, trie: PrefixTrie) -> dict[Tokens, float]:
+def next_distribution(posterior: Posterior, trie: PrefixTrie) -> dict[Tokens, float]:
     """The exact distribution of the next sample that ASAp would draw, dead ends left out.
 
     Written apart from the sampler: p times theta where the trie knows, masked p where it does not.
     """
-    law: dict[Tokens, float] = {}
+    distribution: dict[Tokens, float] = {}
 
     def go_on(place: Place, node: int, q: float) -> None:
         if posterior.ended(place):
-            law[place.tokens] = q
+            distribution[place.tokens] = q
             return
         ids = posterior.allowed(place).tolist()
         if not ids:
@@ -66,8 +66,8 @@ def next_law(posterior: Posterior, trie: PrefixTrie) -> dict[Tokens, float]:
                 go_on(posterior.after(place, token), below, q * float(weight / weights.sum()))
 
     go_on(posterior.start, trie.root, 1.0)
-    total = sum(law.values())
-    return {y: q / total for y, q in law.items()}
+    total = sum(distribution.values())
+    return {y: q / total for y, q in distribution.items()}
 
 
 def bounds_hold(posterior: Posterior, trie: PrefixTrie) -> None:
@@ -98,14 +98,14 @@ def test_theta_never_falls_below_the_future(pattern: str, sampler: type[Asap | C
 def test_asap_is_exact_once_the_rare_string_was_drawn() -> None:
     """0.7538 nats before, 0 after 00000, which masking draws half of the time."""
     posterior = seventeen()
-    target = posterior_law(posterior)
-    assert kl(next_law(posterior, PrefixTrie()), target) == pytest.approx(0.7538, abs=5e-5)
+    target = posterior_distribution(posterior)
+    assert kl(next_distribution(posterior, PrefixTrie()), target) == pytest.approx(0.7538, abs=5e-5)
     seen = set()
     trie = PrefixTrie()
     for seed in range(20):
         [sample] = Asap(trie).draw(posterior, 1, seed)
         seen.add(sample.tokens)
-        distance = kl(next_law(posterior, trie), target)
+        distance = kl(next_distribution(posterior, trie), target)
         if RARE in seen:
             assert distance == pytest.approx(0.0, abs=1e-12)
         else:
@@ -124,13 +124,13 @@ def test_the_divergence_of_asap_falls() -> None:
     for i in range(len(distances)):
         model = TableModel(3, partial(coin, i))
         posterior = Posterior(model, constraint, max_tokens=5)
-        target = posterior_law(posterior)
+        target = posterior_distribution(posterior)
         trie = PrefixTrie()
-        assert next_law(posterior, trie) == pytest.approx(masked_law(posterior))
+        assert next_distribution(posterior, trie) == pytest.approx(masked_law(posterior))
         for k, more in enumerate((0, 1, 1, 3, 15, 40)):
             if more:
                 Asap(trie).draw(posterior, more, 10 * i + k)
-            distances[i, k] = kl(next_law(posterior, trie), target)
+            distances[i, k] = kl(next_distribution(posterior, trie), target)
     mean = distances.mean(axis=0)
     assert (np.diff(mean) < 0).all()
     assert mean[0] > 1.0
@@ -157,16 +157,16 @@ def test_temperature_after_the_trie_would_not_come_to_the_posterior() -> None:
         return found
 
     cold.model.log_probs = at_temperature  # type: ignore[method-assign,assignment]
-    target = posterior_law(cold)
+    target = posterior_distribution(cold)
     warm = letters("aaa|b[abc]{2}", 2, max_tokens=4)
     trie = PrefixTrie()
     Asap(trie).draw(warm, 400, 1)
-    wrong = {y: p ** (1 / temperature) for y, p in posterior_law(warm).items()}
+    wrong = {y: p ** (1 / temperature) for y, p in posterior_distribution(warm).items()}
     total = sum(wrong.values())
     assert kl({y: p / total for y, p in wrong.items()}, target) > 0.01
     trie = PrefixTrie()
     Asap(trie).draw(cold, 400, 1)
-    assert kl(next_law(cold, trie), target) < 1e-3
+    assert kl(next_distribution(cold, trie), target) < 1e-3
 
 
 @pytest.mark.parametrize("sampler", [Asap, Cars])

@@ -18,7 +18,8 @@ from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
 from structgen.generation.sampling.potentials.predicates import OnText
 from structgen.generation.sampling.registry import draw
-from structgen.generation.sampling.search.search import BestFirst, MonteCarlo
+from structgen.generation.sampling.search.best_first import BestFirst
+from structgen.generation.sampling.search.monte_carlo import MonteCarlo
 from structgen.generation.sampling.search.tree import Ranking
 from structgen.generation.sampling.table import TableModel
 from tests.generation.sampling.toys import LETTERS, PATTERNS, letters
@@ -36,8 +37,8 @@ def random_toy(seed: int) -> Posterior:
 
 def ranked(posterior: Posterior) -> list[Tokens]:
     """All sequences of a posterior, the most probable first."""
-    law = exact_law(posterior).log_probs
-    return sorted(law, key=lambda tokens: -law[tokens])
+    distribution = exact_law(posterior).log_probs
+    return sorted(distribution, key=lambda tokens: -distribution[tokens])
 
 
 def critical(seed: int) -> Posterior:

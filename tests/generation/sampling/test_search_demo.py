@@ -8,7 +8,8 @@ import structgen as sg
 from structgen import demo
 from structgen.generation.sampling.api import posterior_of
 from structgen.generation.sampling.exact import exact_law
-from structgen.generation.sampling.search.search import BestFirst, MonteCarlo
+from structgen.generation.sampling.search.best_first import BestFirst
+from structgen.generation.sampling.search.monte_carlo import MonteCarlo
 
 PROMPT = "Ticket: was open in May, then closed in June. Status now:"
 SPEC = {"enum": ["open", "closed", "in progress"]}
@@ -23,8 +24,8 @@ def generator() -> sg.Generator:
 @pytest.fixture(scope="module")
 def ranked(generator: sg.Generator) -> list[tuple[int, ...]]:
     """Every way to write one of the texts, the most probable first."""
-    law = exact_law(posterior_of(generator, PROMPT, SPEC, max_tokens=8)).log_probs
-    return sorted(law, key=lambda tokens: -law[tokens])
+    distribution = exact_law(posterior_of(generator, PROMPT, SPEC, max_tokens=8)).log_probs
+    return sorted(distribution, key=lambda tokens: -distribution[tokens])
 
 
 def test_best_first_finds_the_most_probable_texts_of_a_language_model(

@@ -130,7 +130,7 @@ def test_a_small_rest_is_summed_up_and_not_subtracted() -> None:
     )
 
 
-def test_draws_without_replacement_follow_their_law() -> None:
+def test_draws_without_replacement_follow_their_distribution() -> None:
     """All possible indices come, each once, and pairs as often as they should."""
     p = np.array([0.5, 0.0, 0.3, 0.2])
     with np.errstate(divide="ignore"):

@@ -55,11 +55,13 @@ def letters(
 
 def evidence_by_text(posterior: Posterior) -> dict[Tokens, float]:
     """The probability, not normalised, of each sequence: what proper weights must come to."""
-    law = exact_law(posterior)
-    return {y: math.exp(logp + law.log_evidence) for y, logp in law.log_probs.items()}
+    distribution = exact_law(posterior)
+    return {
+        y: math.exp(logp + distribution.log_evidence) for y, logp in distribution.log_probs.items()
+    }
 
 
-def posterior_law(posterior: Posterior) -> dict[Tokens, float]:
+def posterior_distribution(posterior: Posterior) -> dict[Tokens, float]:
     """The normalised probability of each sequence."""
     return {y: math.exp(logp) for y, logp in exact_law(posterior).log_probs.items()}
 
@@ -77,11 +79,11 @@ def future(posterior: Posterior, place: Place) -> float:
 
 def masked_law(posterior: Posterior) -> dict[Tokens, float]:
     """The distribution of local masking, attempts that come to nothing left out."""
-    law: dict[Tokens, float] = {}
+    distribution: dict[Tokens, float] = {}
 
     def go_on(place: Place, q: float) -> None:
         if posterior.ended(place):
-            law[place.tokens] = q
+            distribution[place.tokens] = q
             return
         ids = posterior.allowed(place).tolist()
         p = np.exp(posterior.log_probs([place])[0])[ids]
@@ -89,5 +91,5 @@ def masked_law(posterior: Posterior) -> dict[Tokens, float]:
             go_on(posterior.after(place, token), q * float(share))
 
     go_on(posterior.start, 1.0)
-    total = sum(law.values())
-    return {y: q / total for y, q in law.items()}
+    total = sum(distribution.values())
+    return {y: q / total for y, q in distribution.items()}

@@ -18,7 +18,7 @@ from structgen.errors import GenerationError, ModelError
 from structgen.generation.generator import Generator
 from structgen.generation.speculation import auto as module
 from structgen.generation.speculation.auto import MOST, Account, AutoDrafter, auto
-from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.names import ENTRIES, NAMES, check_speculate

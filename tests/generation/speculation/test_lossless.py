@@ -20,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import GenerationError
-from structgen.generation import distribution
 from structgen.generation.loop import decode as decode_plainly
 from structgen.generation.row import Row
 from structgen.generation.sampling.table import TableModel
@@ -57,14 +56,14 @@ from tests.generation.speculation.toy_texts import (
     ExactLoop,
     Toy,
     distance,
+    distributions_of,
     g_test,
-    laws_of,
     scripted_draws,
 )
 from tests.generation.speculation.toys import RandomDrafter, allowed, toy_constraint, toy_model
 
 TOY = Toy(toy_constraint("(a|bc?|ca){1,2}"), toy_model(1))
-LAWS = laws_of(toy_model(2))
+LAWS = distributions_of(toy_model(2))
 SMALL = Budget(3, depth=2, width=2)
 EXACT = 1e-12
 
@@ -75,10 +74,10 @@ class Merged:
 
     builder: TreeBuilder
 
-    def grow(self, context: Context, budget: Budget, laws: Distributions) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """Two trees in one, in which not all has room."""
-        drawn = self.builder.grow(context, Budget(3, depth=2, width=3), laws)
-        best = BestFirst().grow(context, budget, laws_of(toy_model(3)))
+        drawn = self.builder.grow(context, Budget(3, depth=2, width=3), distributions)
+        best = BestFirst().grow(context, budget, distributions_of(toy_model(3)))
         return merge([drawn, best], Budget(2, depth=2, width=3))
 
 
@@ -109,18 +108,20 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> ExactLoop:
     ],
     ids=lambda part: type(part).__name__ + getattr(part, "pick", ""),
 )
-def test_texts_keep_their_law(loop: ExactLoop, builder: TreeBuilder, rule: AcceptRule) -> None:
+def test_texts_keep_their_distribution(
+    loop: ExactLoop, builder: TreeBuilder, rule: AcceptRule
+) -> None:
     """Of all texts, over all drafts and all decisions."""
-    found = loop.text_law(builder, partial(write_masked, rule))
-    assert distance(found, TOY.text_law()) < EXACT
+    found = loop.text_distribution(builder, partial(write_masked, rule))
+    assert distance(found, TOY.text_distribution()) < EXACT
 
 
-def test_temperature_is_part_of_both_laws(loop: ExactLoop) -> None:
+def test_temperature_is_part_of_both_distributions(loop: ExactLoop) -> None:
     """Whatever temperature the drafter has, as long as its distribution is what it drew from."""
     hot = replace(loop, toy=replace(TOY, temperature=0.5))
-    found = hot.text_law(Dynamic(), partial(write_masked, RecursiveRejection()))
-    assert distance(found, hot.toy.text_law()) < EXACT
-    assert distance(found, TOY.text_law()) > 0.05
+    found = hot.text_distribution(Dynamic(), partial(write_masked, RecursiveRejection()))
+    assert distance(found, hot.toy.text_distribution()) < EXACT
+    assert distance(found, TOY.text_distribution()) > 0.05
 
 
 def weigh(state: int, ids: Any) -> Any:
@@ -129,20 +130,20 @@ def weigh(state: int, ids: Any) -> Any:
 
 
 @pytest.mark.parametrize("rule", [RecursiveRejection(), SampleCompare(), OptimalTransport()])
-def test_weights_are_part_of_the_law(loop: ExactLoop, rule: AcceptRule) -> None:
+def test_weights_are_part_of_the_distribution(loop: ExactLoop, rule: AcceptRule) -> None:
     """What is drafted knows nothing of them; what is written has the weighted distribution."""
     weighed = replace(loop, toy=replace(TOY, weigh=weigh))
-    found = weighed.text_law(Static("wor"), partial(write_masked, rule))
-    assert distance(found, weighed.toy.text_law()) < EXACT
-    assert distance(found, TOY.text_law()) > 0.05
+    found = weighed.text_distribution(Static("wor"), partial(write_masked, rule))
+    assert distance(found, weighed.toy.text_distribution()) < EXACT
+    assert distance(found, TOY.text_distribution()) > 0.05
 
 
-def test_weights_by_what_can_follow_give_the_model_s_own_law(loop: ExactLoop) -> None:
+def test_weights_by_what_can_follow_give_the_model_s_own_distribution(loop: ExactLoop) -> None:
     """Weights of what the model gives to fitting continuations turn masking into the posterior.
 
     Masks alone do not give it.
     """
-    law = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.2])
+    distribution = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.2])
     constraint = TOY.constraint
     fits: dict[int, float] = {}
 
@@ -151,20 +152,22 @@ def test_weights_by_what_can_follow_give_the_model_s_own_law(loop: ExactLoop) ->
             return 1.0
         if state not in fits:
             following = {t: constraint.advance(state, t) for t in allowed(constraint, state)}
-            fits[state] = sum(law[t] * mass(after) for t, after in following.items())
+            fits[state] = sum(distribution[t] * mass(after) for t, after in following.items())
         return fits[state]
 
     def future(state: int, ids: Any) -> Any:
         return np.log([mass(constraint.advance(state, int(t))) for t in ids])
 
-    toy = Toy(constraint, TableModel(6, lambda prefix: law.tolist()), future)
-    found = replace(loop, toy=toy).text_law(Dynamic(), partial(write_masked, RecursiveRejection()))
-    texts = {text: float(np.prod(law[list(text)])) for text in toy.text_law()}
+    toy = Toy(constraint, TableModel(6, lambda prefix: distribution.tolist()), future)
+    found = replace(loop, toy=toy).text_distribution(
+        Dynamic(), partial(write_masked, RecursiveRejection())
+    )
+    texts = {text: float(np.prod(distribution[list(text)])) for text in toy.text_distribution()}
     total = sum(texts.values())
     assert total == pytest.approx(mass(constraint.start))
     wanted = {text: p / total for text, p in texts.items()}
     assert distance(found, wanted) < EXACT
-    assert distance(replace(toy, weigh=None).text_law(), wanted) > 0.05
+    assert distance(replace(toy, weigh=None).text_distribution(), wanted) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -172,14 +175,14 @@ def test_weights_by_what_can_follow_give_the_model_s_own_law(loop: ExactLoop) ->
     [(BestFirst(), 1.0, None), (BestFirst(), 0.5, None), (Static("wor"), 1.0, "(a|bc?){1,2}")],
     ids=["points", "cool", "draws"],
 )
-def test_testing_tokens_keeps_the_law(
+def test_testing_tokens_keeps_the_distribution(
     loop: ExactLoop, builder: TreeBuilder, temperature: float, pattern: str | None
 ) -> None:
     """Comparing with a token that was found by testing some, instead of drawn with a mask."""
     constraint = toy_constraint(pattern) if pattern else TOY.constraint
     toy = replace(TOY, temperature=temperature, constraint=constraint)
     one = replace(loop, toy=toy, budget=Budget(2, depth=2, width=1))
-    assert distance(one.text_law(builder, write_tested), toy.text_law()) < EXACT
+    assert distance(one.text_distribution(builder, write_tested), toy.text_distribution()) < EXACT
 
 
 def test_tested_tokens_are_properly_weighted(loop: ExactLoop) -> None:
@@ -189,9 +192,9 @@ def test_tested_tokens_are_properly_weighted(loop: ExactLoop) -> None:
     for share, drawn in loop.scripted.every_run(lambda: draw_tested(TOY.row(), logits)):
         assert drawn.token is not None
         means[drawn.token] += share * np.exp(drawn.log_masked - drawn.log_raw)
-    law = np.exp(logits - logits.max())
-    law /= law.sum()
-    assert means == pytest.approx({token: law[token] for token in means}, abs=EXACT)
+    distribution = np.exp(logits - logits.max())
+    distribution /= distribution.sum()
+    assert means == pytest.approx({token: distribution[token] for token in means}, abs=EXACT)
 
 
 class Maskless:
@@ -229,7 +232,7 @@ def uniform(tree: DraftTree, nodes: Sequence[int]) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("options", [{"top_k": 2}, {"top_p": 0.5}, {"min_p": 0.1}])
-def test_testing_refuses_laws_that_need_a_mask(options: dict[str, Any]) -> None:
+def test_testing_refuses_distributions_that_need_a_mask(options: dict[str, Any]) -> None:
     """Truncation looks at all that is allowed; so do rules with ratios, and weights."""
     row = TOY.row()
     sampler = replace(row.request.sampler, **options)
@@ -256,7 +259,7 @@ def one_text(budget: int, how: dict[str, Any]) -> tuple[tuple[int, ...], str]:
 
 
 @pytest.mark.parametrize("budget", [2, 3])
-def test_the_whole_loop_closes_texts_with_the_same_law(
+def test_the_whole_loop_closes_texts_with_the_same_distribution(
     monkeypatch: pytest.MonkeyPatch, budget: int
 ) -> None:
     """From the prompt on, where budgets end in the middle of drafts."""
@@ -266,13 +269,13 @@ def test_the_whole_loop_closes_texts_with_the_same_law(
         "rule": RecursiveRejection(),
         "policy": Fixed(Budget(2, depth=2, width=2)),
     }
-    laws: list[dict[Any, float]] = [{}, {}]
-    for found, options in zip(laws, ({}, how), strict=True):
+    distributions: list[dict[Any, float]] = [{}, {}]
+    for found, options in zip(distributions, ({}, how), strict=True):
         one = partial(one_text, budget, options)
         for share, text in scripted.every_run(one):
             found[text] = found.get(text, 0.0) + share
-    assert distance(laws[1], laws[0]) < EXACT
-    assert {finish for _, finish in laws[0]} == {"closed", "complete", "eos"}
+    assert distance(distributions[1], distributions[0]) < EXACT
+    assert {finish for _, finish in distributions[0]} == {"closed", "complete", "eos"}
 
 
 # -- by sampling ----------------------------------------------------------------------------------
@@ -299,10 +302,12 @@ SAMPLED = Fixed(Budget(4, depth=2, width=2))
     ],
     ids=["beam", "keys"],
 )
-def test_sampled_texts_keep_their_law(builder: TreeBuilder, rule: AcceptRule, count: int) -> None:
+def test_sampled_texts_keep_their_distribution(
+    builder: TreeBuilder, rule: AcceptRule, count: int
+) -> None:
     """In batches, with the random numbers that are used: no worse than one in a million."""
     how = {"drafter": Drafting(builder, LAWS), "rule": rule, "policy": SAMPLED}
-    assert g_test(sample(count, 1, **how), TOY.text_law()) > 1e-6
+    assert g_test(sample(count, 1, **how), TOY.text_distribution()) > 1e-6
 
 
 class NoResidual(RecursiveRejection):
@@ -318,14 +323,14 @@ def test_the_test_by_sampling_finds_mistakes() -> None:
     """With far fewer texts."""
     drafter = Drafting(StochasticBeam(), LAWS)
     counts = sample(2_000, 1, drafter=drafter, rule=NoResidual(), policy=SAMPLED)
-    assert g_test(counts, TOY.text_law()) < 1e-6
+    assert g_test(counts, TOY.text_distribution()) < 1e-6
 
 
 def test_plans_learn_from_what_was_kept() -> None:
     """A drafter that is the target itself: first children are kept as often as can be."""
     builder = Sequoia(2, every=8)
     before = builder.ranks.rates
-    drafter = Drafting(builder, laws_of(TOY.model))
+    drafter = Drafting(builder, distributions_of(TOY.model))
     how = {"drafter": drafter, "rule": RecursiveRejection(), "policy": SAMPLED}
     list(run_texts([TOY.row(i) for i in range(60)], **how))
     after = builder.ranks.rates
@@ -340,8 +345,8 @@ def test_lossy_rules_ask_about_tokens_and_their_prefix() -> None:
 
     def second(fork: Fork) -> Any:
         seen.append(fork)
-        law = np.exp(model.log_probs([fork.prefix[1:]])[0])  # without the prompt
-        return law[fork.ids]
+        distribution = np.exp(model.log_probs([fork.prefix[1:]])[0])  # without the prompt
+        return distribution[fork.ids]
 
     drafter = Drafting(BestFirst(), LAWS)
     for rule in (Reflective(second), Judge(lambda fork: second(fork)[list(fork.children)], 0.3)):
@@ -350,7 +355,7 @@ def test_lossy_rules_ask_about_tokens_and_their_prefix() -> None:
         prefixes = {(1, *tokens[:end]) for tokens, _ in texts for end in range(len(tokens))}
         assert {fork.prefix for fork in seen} <= prefixes
         assert len(seen) > len(rows)
-        assert {tokens for tokens, _ in texts} <= set(TOY.text_law())
+        assert {tokens for tokens, _ in texts} <= set(TOY.text_distribution())
         seen.clear()
 
 
@@ -364,7 +369,7 @@ class Broken:
 
     mistake: str
 
-    def grow(self, context: Context, budget: Budget, laws: Distributions) -> DraftTree:
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """One level."""
         tree = DraftTree(context)
         row = np.exp(toy_model(2).log_probs([tuple(context.written)])[0])
@@ -372,27 +377,27 @@ class Broken:
         ids = ids[ids > 0]
         if not len(ids) or not tree.may_go_on(0):
             return tree
-        law = row[ids] / row[ids].sum()
+        distribution = row[ids] / row[ids].sum()
         draw = partial(distribution.draw, rng=context.rng)  # looked up here, as it is replaced
         if self.mistake == "a guess as a draw":
-            self._add(tree, ids, law, [int(law.argmax())])
+            self._add(tree, ids, distribution, [int(distribution.argmax())])
         elif self.mistake == "another distribution than was drawn from":
-            self._add(tree, ids, law, [draw(np.ones(len(ids)))])
+            self._add(tree, ids, distribution, [draw(np.ones(len(ids)))])
         elif self.mistake == "improbable draws left out":
-            index = draw(law)
-            if law[index] > 0.3:
-                self._add(tree, ids, law, [index])
+            index = draw(distribution)
+            if distribution[index] > 0.3:
+                self._add(tree, ids, distribution, [index])
         elif self.mistake == "refused draws left out":
             index = draw(row)
             if index in ids:
                 self._add(tree, np.arange(len(row)), row, [index])
         else:
-            self._add(tree, ids, law, [draw(law)])
+            self._add(tree, ids, distribution, [draw(distribution)])
         return tree
 
-    def _add(self, tree: DraftTree, ids: Any, law: Any, drawn: list[int]) -> None:
+    def _add(self, tree: DraftTree, ids: Any, distribution: Any, drawn: list[int]) -> None:
         tokens = tuple(int(ids[i]) for i in drawn)
-        tree.add_draws(0, Draws(Scheme.IID, ids, law, tokens), [1.0] * len(drawn))
+        tree.add_draws(0, Draws(Scheme.IID, ids, distribution, tokens), [1.0] * len(drawn))
 
 
 @pytest.mark.parametrize(
@@ -404,13 +409,13 @@ class Broken:
         "refused draws left out",
     ],
 )
-def test_mistakes_of_drafters_bend_the_law_of_texts(loop: ExactLoop, mistake: str) -> None:
+def test_mistakes_of_drafters_bend_the_distribution_of_texts(loop: ExactLoop, mistake: str) -> None:
     """The same enumeration notices each; without a mistake there is nothing to notice."""
     write = partial(write_masked, RecursiveRejection())
-    assert distance(loop.text_law(Broken("none"), write), TOY.text_law()) < EXACT
-    assert distance(loop.text_law(Broken(mistake), write), TOY.text_law()) > 1e-3
-    compared = loop.text_law(Broken(mistake), partial(write_masked, SampleCompare()))
-    assert distance(compared, TOY.text_law()) < EXACT
+    assert distance(loop.text_distribution(Broken("none"), write), TOY.text_distribution()) < EXACT
+    assert distance(loop.text_distribution(Broken(mistake), write), TOY.text_distribution()) > 1e-3
+    compared = loop.text_distribution(Broken(mistake), partial(write_masked, SampleCompare()))
+    assert distance(compared, TOY.text_distribution()) < EXACT
 
 
 def test_a_mask_for_each_depth_writes_what_is_not_allowed(loop: ExactLoop) -> None:
@@ -424,10 +429,10 @@ def test_a_mask_for_each_depth_writes_what_is_not_allowed(loop: ExactLoop) -> No
         row.step(scores, 0.0)
 
     with pytest.raises(GenerationError, match="the mask allowed token"):
-        loop.text_law(BestFirst(), write)
+        loop.text_distribution(BestFirst(), write)
 
 
-def test_random_numbers_shared_with_the_drafter_bend_the_law() -> None:
+def test_random_numbers_shared_with_the_drafter_bend_the_distribution() -> None:
     """Drafts that know what the verifier will draw are kept too often."""
 
     class Sharing(Drafting):
@@ -443,10 +448,10 @@ def test_random_numbers_shared_with_the_drafter_bend_the_law() -> None:
     drafter = Sharing(Static("iid"), LAWS)
     policy = Fixed(Budget(1, depth=1, width=1))
     counts = sample(3_000, 1, drafter=drafter, rule=RecursiveRejection(), policy=policy)
-    assert g_test(counts, TOY.text_law()) < 1e-6
+    assert g_test(counts, TOY.text_distribution()) < 1e-6
     numbers = iter(range(10_000, 20_000))
     counts = sample(3_000, 1, drafter=drafter, rule=RecursiveRejection(), policy=policy)
-    assert g_test(counts, TOY.text_law()) > 1e-6
+    assert g_test(counts, TOY.text_distribution()) > 1e-6
 
 
 @pytest.mark.parametrize("rule", [KSeq(), OptimalTransport()])

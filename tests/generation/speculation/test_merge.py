@@ -26,15 +26,15 @@ def random_tree(context: Context, seed: int, drawn: bool = False) -> DraftTree:
         ids = np.array([t for t in allowed(CONSTRAINT, tree.states[node]) if t], np.int64)
         if not len(ids) or tree.children[node]:
             continue
-        law = rng.dirichlet(np.ones(len(ids)))
+        distribution = rng.dirichlet(np.ones(len(ids)))
         count = min(2, len(ids))
         if drawn and rng.random() < 0.6:
-            tokens = tuple(int(t) for t in rng.choice(ids, count, replace=False, p=law))
-            shares = [float(law[np.searchsorted(ids, t)]) for t in tokens]
-            tree.add_draws(node, Draws(Scheme.WOR, ids, law, tokens), shares)
+            tokens = tuple(int(t) for t in rng.choice(ids, count, replace=False, p=distribution))
+            shares = [float(distribution[np.searchsorted(ids, t)]) for t in tokens]
+            tree.add_draws(node, Draws(Scheme.WOR, ids, distribution, tokens), shares)
         else:
             for at in rng.permutation(len(ids))[:count]:
-                tree.add(node, int(ids[at]), float(law[at]))
+                tree.add(node, int(ids[at]), float(distribution[at]))
     return tree
 
 
@@ -91,7 +91,7 @@ def test_draws_stay_together(seeds: list[int], nodes: int, depth: int, width: in
         assert len(set(merged.children[node]) - set(draws.tokens)) <= width
 
 
-def test_the_law_of_a_draft_prunes_what_is_retrieved() -> None:
+def test_the_distribution_of_a_draft_prunes_what_is_retrieved() -> None:
     """Where the draft leaves nothing for others, others are left out; elsewhere they stay."""
     context = make_context(CONSTRAINT)
     retrieved, drafted = DraftTree(context), DraftTree(context)

@@ -9,7 +9,7 @@ from structgen.generation.generator import Generator
 from structgen.generation.settings import Options
 from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
-from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.policies.fixed import Fixed
 from structgen.generation.speculation.replay import Record, Replayed, replay

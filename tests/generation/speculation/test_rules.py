@@ -57,8 +57,8 @@ class Distributions(NamedTuple):
 
 def norm(weights: Doubles) -> Doubles:
     """Weights made to sum to 1."""
-    law: Doubles = weights / weights.sum()
-    return law
+    distribution: Doubles = weights / weights.sum()
+    return distribution
 
 
 def instances(count: int, seed: int = 0) -> Iterator[Distributions]:
@@ -94,7 +94,7 @@ def heavy(q: Doubles) -> Callable[[tuple[int, ...]], bool]:
 
 
 @pytest.mark.parametrize(("rule", "scheme"), PAIRS, ids=IDS)
-def test_a_lossless_rule_writes_the_law(rule: AcceptRule, scheme: Scheme) -> None:
+def test_a_lossless_rule_writes_the_distribution(rule: AcceptRule, scheme: Scheme) -> None:
     """Over all draws, with and without points, for any number of draws; and it accepts no more
     than any rule can."""
     rng = np.random.default_rng(1)
@@ -112,7 +112,7 @@ def test_a_lossless_rule_writes_the_law(rule: AcceptRule, scheme: Scheme) -> Non
 
 
 @pytest.mark.parametrize(("rule", "scheme"), PAIRS, ids=IDS)
-def test_plans_are_laws_and_random_numbers_have_no_bad_ends(
+def test_plans_are_distributions_and_random_numbers_have_no_bad_ends(
     rule: AcceptRule, scheme: Scheme
 ) -> None:
     """Outcomes sum to 1; the first and last random number never give what p excludes."""
@@ -129,7 +129,7 @@ def test_plans_are_laws_and_random_numbers_have_no_bad_ends(
 
 
 @pytest.mark.parametrize("rule", LOSSLESS)
-def test_a_draw_that_the_law_excludes_is_not_kept(rule: AcceptRule) -> None:
+def test_a_draw_that_the_distribution_excludes_is_not_kept(rule: AcceptRule) -> None:
     """Even where it is all that was drafted."""
     p, q = np.array([0.0, 1.0]), np.array([1.0, 0.0])
     plan = rule.plan(Fork(p, q, (0,), (), Scheme.IID))
@@ -189,9 +189,9 @@ def test_masking_the_drafter_as_well_accepts_more() -> None:
     """min(p, q) can only grow on what is allowed."""
     rng = np.random.default_rng(6)
     for _ in range(40):
-        raw, law = rng.dirichlet(np.ones(SIZE)), rng.dirichlet(np.ones(SIZE))
+        raw, distribution = rng.dirichlet(np.ones(SIZE)), rng.dirichlet(np.ones(SIZE))
         allowed = np.arange(SIZE) <= rng.integers(1, SIZE)
-        p = norm(law * allowed)
+        p = norm(distribution * allowed)
         masked, bare = (
             exactly(RecursiveRejection(), p, q, Scheme.IID, 1) for q in (norm(raw * allowed), raw)
         )
@@ -206,9 +206,9 @@ def test_the_best_points_and_one_draw_behind_them_are_used_as_well_as_can_be() -
         behind = q.copy()
         behind[list(top)] = 0.0
         if behind.sum() > 0.0:
-            law = norm(behind)
-            found = exactly(RecursiveRejection(), p, law, Scheme.IID, 1, top)
-            bound = optimal_acceptance(p, law, Scheme.IID, 1, top)
+            distribution = norm(behind)
+            found = exactly(RecursiveRejection(), p, distribution, Scheme.IID, 1, top)
+            bound = optimal_acceptance(p, distribution, Scheme.IID, 1, top)
             assert found.acceptance == pytest.approx(bound, abs=1e-12)
 
 
@@ -240,9 +240,9 @@ class Broken:
         return Plan(np.array([kept]), (1.0 - kept) * residual)
 
 
-def error(law: Doubles, p: Doubles) -> float:
+def error(distribution: Doubles, p: Doubles) -> float:
     """Total variation."""
-    return float(np.abs(law - p).sum() / 2)
+    return float(np.abs(distribution - p).sum() / 2)
 
 
 def masked_instance(seed: int) -> tuple[Distributions, Distributions]:
@@ -282,13 +282,13 @@ def guess(p: Doubles, q: Doubles) -> Doubles:
 
 def pruned(p: Doubles, q: Doubles) -> Doubles:
     """O4: draws left out afterwards because they are improbable."""
-    law = np.zeros(SIZE)
+    distribution = np.zeros(SIZE)
     for drawn, mass in outcomes(q, Scheme.WOR, 2):
         kept = tuple(t for t in drawn if q[t] > 0.2)
         plan = RecursiveRejection().plan(Fork(p, q, kept, (), Scheme.WOR))
-        np.add.at(law, list(kept), mass * plan.accept)
-        law += mass * plan.residual
-    return law
+        np.add.at(distribution, list(kept), mass * plan.accept)
+        distribution += mass * plan.residual
+    return distribution
 
 
 def looked_back(p: Doubles, q: Doubles) -> Doubles:
@@ -313,15 +313,15 @@ def test_dropping_illegal_draws_has_the_error_that_theory_gives() -> None:
     """The mass that the drafter gives to them, times the distance of p and the residual."""
     for seed in range(10):
         raw, (p, _) = masked_instance(seed)
-        law = np.zeros(SIZE)
+        distribution = np.zeros(SIZE)
         for drawn, mass in outcomes(raw.q, Scheme.IID, 1):
             fork = Fork(p, raw.q, drawn if p[drawn[0]] > 0 else (), (), Scheme.IID)
             plan = RecursiveRejection().plan(fork)
-            np.add.at(law, list(fork.drawn), mass * plan.accept)
-            law += mass * plan.residual
+            np.add.at(distribution, list(fork.drawn), mass * plan.accept)
+            distribution += mass * plan.residual
         illegal = raw.q[4:].sum()
         rest = norm(np.maximum(p - raw.q, 0.0))
-        assert error(law, p) == pytest.approx(illegal * error(p, rest), abs=1e-14)
+        assert error(distribution, p) == pytest.approx(illegal * error(p, rest), abs=1e-14)
 
 
 @pytest.mark.parametrize("rule", [Typical(), *JUDGES])
@@ -347,7 +347,7 @@ def test_typical_acceptance_follows_its_threshold() -> None:
     assert none.residual.tolist() == p.tolist()
 
 
-def test_reflection_mixes_in_a_second_law() -> None:
+def test_reflection_mixes_in_a_second_distribution() -> None:
     """The inner rule writes the mixture; what the first distribution excludes stays excluded."""
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.2, 0.3, 0.5])
     rule = Reflective(lambda fork: np.array([0.1, 0.3, 0.6]), share=0.4)

@@ -77,7 +77,7 @@ def test_results_are_those_of_the_cpu(
     assert not reads
 
 
-def test_what_needs_the_law_reads_the_logits(
+def test_what_needs_the_distribution_reads_the_logits(
     plain: Generator, drawing: Generator, reads: list[int]
 ) -> None:
     """A rule that weighs ratios, and weights, are worked out on the CPU as ever."""

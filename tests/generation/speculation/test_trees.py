@@ -47,7 +47,7 @@ def context_of(**changes: object) -> Context:
     return context
 
 
-def law_at(tree: DraftTree, node: int) -> Distribution:
+def distribution_at(tree: DraftTree, node: int) -> Distribution:
     """The toy model's distribution behind a node."""
     path = tuple(tree.path(node))
     if path not in KNOWN:
@@ -55,9 +55,9 @@ def law_at(tree: DraftTree, node: int) -> Distribution:
     return KNOWN[path]
 
 
-def always(law: Distribution) -> Distributions:
+def always(distribution: Distribution) -> Distributions:
     """The same distribution everywhere."""
-    return lambda tree, nodes: [law] * len(nodes)
+    return lambda tree, nodes: [distribution] * len(nodes)
 
 
 class Asked:
@@ -72,7 +72,7 @@ class Asked:
         assert seen.isdisjoint(nodes)
         assert all(tree.parents[node] in seen for node in nodes if node)
         self.levels.append(list(nodes))
-        return [law_at(tree, node) for node in nodes]
+        return [distribution_at(tree, node) for node in nodes]
 
 
 def continuations(context: Context, depth: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -81,8 +81,8 @@ def continuations(context: Context, depth: int) -> Iterator[tuple[tuple[int, ...
     for _ in range(depth):
         following = []
         for path, state, mass in level:
-            law = masked_law(context, state, MODEL.log_probs([path])[0])
-            for token, share in zip(*law, strict=True):
+            distribution = masked_law(context, state, MODEL.log_probs([path])[0])
+            for token, share in zip(*distribution, strict=True):
                 after = context.constraint.advance(state, int(token))
                 if after not in {DEAD, FINAL}:
                     following.append(((*path, int(token)), after, mass * float(share)))
@@ -204,8 +204,8 @@ def test_static_trees_have_the_shape_asked_for(pick: Pick) -> None:
     for seed in range(20):
         context = context_of(rng=np.random.default_rng(seed))
         tree = Static(pick, shape).grow(context, Budget(9, depth=9), Asked())
-        [law] = Asked()(tree, [0])
-        useful = sorted(zip(law[1], law[0], strict=True), reverse=True)
+        [distribution] = Asked()(tree, [0])
+        useful = sorted(zip(distribution[1], distribution[0], strict=True), reverse=True)
         order = [int(token) for _, token in useful if token != 0]
         if pick in {"top", "greedy"}:
             assert next(iter(tree.children[0])) == order[0]
@@ -233,8 +233,8 @@ def test_dynamic_trees_draw_where_prospects_are_best() -> None:
         assert len(tree) == 7
         made, others = [], []
         for node in range(len(tree)):
-            ids, law = law_at(tree, node)
-            left = dict(zip(ids.tolist(), tree.estimates[node] * law, strict=True))
+            ids, distribution = distribution_at(tree, node)
+            left = dict(zip(ids.tolist(), tree.estimates[node] * distribution, strict=True))
             left.pop(0, None)  # the end token is never drafted
             for token in tree.draws[node].tokens if node in tree.draws else ():
                 made.append(sum(left.values()))
@@ -247,8 +247,8 @@ def test_dynamic_trees_draw_where_prospects_are_best() -> None:
 def test_stochastic_beams_draw_sequences_without_replacement() -> None:
     """The order of two leaves is distributed as two draws of sequences."""
     context = context_of(remaining=4)
-    laws = dict(continuations(context, 2))
-    whole = {path: mass for path, mass in laws.items() if len(path) == 2}
+    distributions = dict(continuations(context, 2))
+    whole = {path: mass for path, mass in distributions.items() if len(path) == 2}
     total = sum(whole.values())
     found: Counter[tuple[tuple[int, ...], ...]] = Counter()
     runs = 2000
@@ -349,8 +349,8 @@ def test_cape_adds_candidates_where_it_is_unsure() -> None:
     counts = {0.9: 1, 0.7: 3, 0.5: 5, 0.26: 5}
     ids = np.arange(1, 6)
     for top, count in counts.items():
-        law = (ids, np.array([top, *[(1 - top) / 4] * 4]))
-        tree = Cape().grow(context_of(), Budget(20, depth=1, width=9), always(law))
+        distribution = (ids, np.array([top, *[(1 - top) / 4] * 4]))
+        tree = Cape().grow(context_of(), Budget(20, depth=1, width=9), always(distribution))
         advance = tree.context.constraint.advance
         assert len(tree) - 1 == sum(advance(tree.states[0], t) >= 0 for t in range(1, count + 1))
     tree = Cape().grow(context_of(), Budget(3, depth=3, width=9), Asked())

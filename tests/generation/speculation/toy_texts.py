@@ -24,7 +24,7 @@ from tests.generation.sampling.exhaustive import ScriptedDraws
 from tests.generation.speculation.toys import SIZE, allowed, make_context, make_row
 
 Tokens = tuple[int, ...]
-TextLaw = Mapping[Tokens, float]
+TextDistribution = Mapping[Tokens, float]
 
 DRAWS = (
     "structgen.generation.distribution.draw",
@@ -43,11 +43,11 @@ def scripted_draws(patch: pytest.MonkeyPatch) -> ScriptedDraws:
     return ScriptedDraws(patch, DRAWS, ORDERS)
 
 
-def laws_of(model: TableModel) -> Distributions:
+def distributions_of(model: TableModel) -> Distributions:
     """A drafter's distributions: those of a model, masked; remembered, as grammars here are few."""
     known: dict[Hashable, Distribution] = {}
 
-    def law(tree: DraftTree, node: int) -> Distribution:
+    def distribution(tree: DraftTree, node: int) -> Distribution:
         context, state = tree.context, tree.states[node]
         prefix = (*context.written, *tree.path(node))
         key = context.sampler, id(context.constraint), state, prefix
@@ -55,7 +55,7 @@ def laws_of(model: TableModel) -> Distributions:
             known[key] = masked_law(context, state, model.log_probs([prefix])[0])
         return known[key]
 
-    return lambda tree, nodes: [law(tree, node) for node in nodes]
+    return lambda tree, nodes: [distribution(tree, node) for node in nodes]
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Drafting:
     """A drafter that grows trees from the distributions of a second model."""
 
     builder: TreeBuilder
-    laws: Distributions
+    distributions: Distributions
     hidden: tuple[int, ...] = ()
 
     def begin(self, context: Context) -> Drafting:
@@ -96,7 +96,7 @@ class Toy:
         row = make_row(self.constraint, seed, sample, budget, temperature=self.temperature)
         return Row(replace(row.request, weight=self.weigh), row.rng)
 
-    def text_law(self) -> TextLaw:
+    def text_distribution(self) -> TextDistribution:
         """The distribution of plain masked decoding: products of those of the tokens."""
         found: dict[Tokens, float] = {}
         waiting: list[tuple[Tokens, int, float]] = [((), self.constraint.start, 1.0)]
@@ -126,10 +126,10 @@ class ExactLoop:
 
     scripted: ScriptedDraws
     toy: Toy
-    laws: Distributions
+    distributions: Distributions
     budget: Budget
 
-    def text_law(self, builder: TreeBuilder, write: Write) -> TextLaw:
+    def text_distribution(self, builder: TreeBuilder, write: Write) -> TextDistribution:
         """The probability of every text."""
         whole: Counter[Tokens] = Counter()
         begun: dict[Tokens, float] = {(): 1.0}
@@ -159,20 +159,20 @@ class ExactLoop:
         return row
 
 
-def distance(found: TextLaw, wanted: TextLaw) -> float:
+def distance(found: TextDistribution, wanted: TextDistribution) -> float:
     """Total variation of two distributions."""
     texts = set(found) | set(wanted)
     return sum(abs(found.get(text, 0.0) - wanted.get(text, 0.0)) for text in texts) / 2
 
 
-def g_test(counts: Mapping[Tokens, int], law: TextLaw) -> float:
+def g_test(counts: Mapping[Tokens, int], distribution: TextDistribution) -> float:
     """The p-value of counts under a distribution; cells with an expectation below 10 are pooled.
 
     AssertionError for a text that the distribution excludes.
     """
-    assert set(counts) <= set(law)
+    assert set(counts) <= set(distribution)
     total = sum(counts.values())
-    cells = [(counts.get(text, 0), total * mass) for text, mass in law.items()]
+    cells = [(counts.get(text, 0), total * mass) for text, mass in distribution.items()]
     rare = [cell for cell in cells if cell[1] < 10]
     cells = [cell for cell in cells if cell[1] >= 10]
     if rare:

@@ -94,15 +94,15 @@ class RandomDrafter:
         if not len(ids) or not tree.may_go_on(node):
             return []
         path = tree.path(node)
-        law = np.random.default_rng([self.seed, *path]).dirichlet(np.ones(len(ids)))
+        distribution = np.random.default_rng([self.seed, *path]).dirichlet(np.ones(len(ids)))
         width = min(budget.width, len(ids))
         if self.scheme is None:
             picked = context.rng.choice(ids, width, replace=False)
             added = [tree.add(node, int(t)) for t in picked]
             return [n for n in added if n > 0]
-        drawn = context.rng.choice(ids, width, replace=self.scheme is Scheme.IID, p=law)
+        drawn = context.rng.choice(ids, width, replace=self.scheme is Scheme.IID, p=distribution)
         tokens = tuple(int(t) for t in drawn)
-        draws = Draws(self.scheme, ids, law, tokens)
+        draws = Draws(self.scheme, ids, distribution, tokens)
         return list(dict.fromkeys(tree.add_draws(node, draws, [1.0] * width)))
 
 

@@ -120,7 +120,7 @@ class TextCritic(Critic):
 
 
 class OverTokens:
-    """A TextCritic as a potential, a `Narrowing`: it remembers what was said of beginnings.
+    """A TextCritic as a potential, a `Narrowing`: weights of prefixes are cached.
 
     GenerationError when a weight is nan or +inf, or when a critic that calls itself boolean weighs.
     """

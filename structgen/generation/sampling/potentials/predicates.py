@@ -26,7 +26,7 @@ _UNREADABLE = (ValidationError, ValueError, RecursionError)
 
 
 class _Predicate(TextCritic, Generic[SoFar, Whole]):
-    """What the three kinds share: the functions, and how their answers are read."""
+    """The base of the three kinds: the functions, and how their answers become log weights."""
 
     def __init__(
         self,

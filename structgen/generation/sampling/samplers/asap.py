@@ -29,7 +29,7 @@ from structgen.generation.sampling.samplers.walks import (
 
 @dataclass(frozen=True, slots=True)
 class Asap:
-    """Samples that learn from those before them.
+    """The ASAp sampler: each sample learns from those before it.
 
     trie: what was learnt before: a PrefixTrie, which goes on learning, or a file, which is read if
     it is there and written afterwards, or a directory of such files, one for each prompt and spec.
@@ -78,6 +78,7 @@ def _walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator) -> W
         place = posterior.after(place, last)
         logp += float(entry.log_p[index])
         log_proposal += float(weights[index]) - mass
+        # The weight p(text) / proposal(text), step by step: p / (p theta / mass) = mass / theta.
         log_weight += mass - float(entry.log_theta[index])
         if place.state == -1:
             trie.refuse(above, last)

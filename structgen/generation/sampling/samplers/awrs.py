@@ -38,7 +38,7 @@ class Outcome:
     alone: bool = False
 
     def weight(self, p: Sequence[Any]) -> Any:
-        """The weight under probabilities `p` of tokens, in their own arithmetic."""
+        """The weight under probabilities `p` of tokens; exact for rational numbers."""
         if self.token is None:
             return 0 * p[0]
         return p[self.token] if self.alone else sum(p) - sum(p[t] for t in self.rejected)
@@ -69,7 +69,7 @@ def first_accepted(
 
 @dataclass(frozen=True, slots=True)
 class AwrsStep:
-    """Draws by testing tokens.
+    """Draws a token by adaptive weighted rejection sampling.
 
     max_rejects: refusals after which an attempt is given up; None tests until one is accepted.
     among: which tokens are tested at all, while the others are known to be refused: "plausible"

@@ -15,7 +15,7 @@ from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 
 @dataclass(frozen=True, slots=True)
 class BestOf:
-    """Draws `of` texts for each sample, and keeps the best of them.
+    """The best-of-n sampler: draws `of` texts for each sample, and keeps the best.
 
     inside: the sampler that draws them. score: from text to number; None takes the probability
     under the model. What is kept follows no distribution that could be weighed: `log_weight` is

@@ -38,7 +38,7 @@ class Learnt:
     refused: tuple[Tokens, int] | None = None
 
     def teach(self, trie: PrefixTrie) -> None:
-        """Put it into the trie."""
+        """Add it to the trie."""
         for tokens, ids, log_p in self.nodes:
             above, last = (trie.find(tokens[:-1]), tokens[-1]) if tokens else (NONE, NONE)
             trie.update(trie.add(above, last, ids, log_p))
@@ -50,7 +50,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Cars:
-    """Exact samples.
+    """The CARS sampler: exact, independent samples.
 
     trie: as in `Asap`; one trie may serve both. batch: attempts that run side by side; they learn
     nothing from each other until all have ended, which keeps them exact. max_attempts: of all
@@ -107,6 +107,7 @@ def _walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator, lear
             learnt.nodes.append((place.tokens, ids, row[ids]))
             if not len(ids):
                 return failed(place)
+            # New ground: draw from the model itself; a token outside the mask fails the attempt.
             token = draw(np.exp(row), rng)
             index = int(np.searchsorted(ids, token))
             if index == len(ids) or ids[index] != token:

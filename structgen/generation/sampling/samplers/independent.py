@@ -24,7 +24,7 @@ RunGroups = Callable[[list[np.random.Generator]], list[Group]]
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Local masking, what constrained decoding usually is: quick, and distorted where it matters.
+    """Local masking, the usual constrained decoding: quick, but with a distorted distribution.
 
     max_attempts: of one sample; an attempt fails where the budget ends before the text does.
     """
@@ -89,7 +89,7 @@ class Rejection:
 def weighted(
     posterior: Posterior, stepper: Stepper, n: int, seed: int | None, max_attempts: int
 ) -> Samples:
-    """`n` samples that a stepper writes, each by itself."""
+    """`n` independent samples whose tokens a stepper draws."""
     return from_groups(
         posterior, n, seed, max_attempts, BATCH, lambda r: run(posterior, stepper, 1, r)
     )

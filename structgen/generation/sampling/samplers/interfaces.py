@@ -38,7 +38,7 @@ class Stepper(Protocol):
         log_probs: Doubles,
         rngs: Sequence[np.random.Generator],
     ) -> list[Step]:
-        """A step for each place, given the model's log_probs float64[len(places), V] there."""
+        """A step for each context, given the model's log_probs float64[len(places), V] there."""
 
 
 class SequenceSampler(Protocol):

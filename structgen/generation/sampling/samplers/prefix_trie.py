@@ -154,6 +154,8 @@ class PrefixTrie:
         """
         if self.nbytes <= self.max_bytes:
             return
+        # Keep nodes in the order of their gain while they fill half of the memory. A node's gain is
+        # at most its parent's and the sort is stable, so the parent of a kept node is kept.
         order = np.argsort(-self._gains(), kind="stable")
         sizes = np.array([self.nodes[i].nbytes for i in order])
         kept = sorted(order[np.cumsum(sizes) <= self.max_bytes // 2].tolist())
@@ -164,6 +166,7 @@ class PrefixTrie:
             entry = before[number]
             index[number] = self.add(index[entry.parent], entry.token, entry.ids, entry.log_p)
             self.nodes[-1].log_theta[:] = entry.log_theta
+        # What is known of a dropped node is forgotten: its theta in the parent is 1 again.
         for number in dropped:
             entry = before[number]
             if entry.parent in index:

@@ -31,7 +31,7 @@ STEPPERS: dict[str, Stepper] = {"mask": MaskStep(), "awrs": AwrsStep(), "free": 
 
 @dataclass(frozen=True, slots=True)
 class Smc:
-    """Each sample is drawn from a population of its own.
+    """The SMC sampler: each sample is drawn from a population of particles of its own.
 
     particles: in a population; 1 is the inner sampler by itself. inside: what draws a token:
     "mask", "awrs", "free" (the model alone) or a Stepper. resampling: see `resample`.
@@ -66,7 +66,7 @@ class Smc:
 
     @property
     def stepper(self) -> Stepper:
-        """What draws a token."""
+        """The inner sampler, which draws single tokens."""
         return STEPPERS[self.inside] if isinstance(self.inside, str) else self.inside
 
     def resample(self, log_weights: Doubles, rng: np.random.Generator) -> list[int] | None:

@@ -17,8 +17,8 @@ from structgen.automata.interface import DEAD
 from structgen.generation.checks import check_count
 from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior, UsageMeter
-from structgen.generation.sampling.potentials.lexical import Phrases, Progress
 from structgen.generation.sampling.results import Samples, check_found
+from structgen.generation.sampling.search.phrases import Phrases, Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,35 @@
-"""Monte Carlo tree search: selection by PUCT, rollouts under the constraint, backups.
+"""Monte Carlo tree search: the texts with the best score, by PUCT, rollouts and backups.
 
-`structgen.generation.sampling.search.search.MonteCarlo` says what is computed.
+It balances what has scored well against what the model finds probable and was hardly tried. Texts
+are chosen, not drawn, so their `log_weight` is nan.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from structgen.automata.interface import DEAD
+from structgen.errors import GenerationError
 from structgen.generation.distribution import row_rng
 from structgen.generation.sampling.interfaces import Doubles, Place
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
+from structgen.generation.sampling.results import Samples
 from structgen.generation.sampling.samplers.mask import MaskStep
-from structgen.generation.sampling.search.tree import Node, Strategy, Tree
+from structgen.generation.sampling.search.tree import (
+    Node,
+    Score,
+    Strategy,
+    Tree,
+    check_options,
+    chosen_samples,
+    search,
+    text_at,
+)
 
 Value = Callable[[Place, float], float]  # of a whole text, with the log of its weighed probability
 
@@ -84,7 +98,7 @@ class Planner(Strategy):
             )
 
     def _descend(self, tree: Tree) -> Node | None:
-        """A node that is to be expanded; None where the way ended in a text, or in nothing."""
+        """A node to expand; None where the descent ended in a whole text or a dead end."""
         node = tree.root
         while True:
             node.visits += 1
@@ -127,7 +141,7 @@ class Planner(Strategy):
         return (value - self._low) / (self._high - self._low)
 
     def _step(self, tree: Tree, rollouts: Sequence[Rollout], rows: Doubles) -> list[Rollout]:
-        """One more token for each draft; those that have ended or come to nothing leave."""
+        """One more token for each rollout; those that have ended or failed are dropped."""
         posterior = tree.posterior
         places = [rollout.place for rollout in rollouts]
         steps = self._stepper.steps(posterior, places, rows, [self._rng] * len(rollouts))
@@ -146,7 +160,7 @@ class Planner(Strategy):
         return left
 
     def _reach(self, tree: Tree, node: Node) -> None:
-        """The search has come to a whole text."""
+        """Record a whole text that the descent has reached."""
         self._record(tree, Rollout(node, node.place, node.logp))
         tree.close(node)
 
@@ -161,3 +175,50 @@ class Planner(Strategy):
             self.found[rollout.place] = seen
             self._low, self._high = min(self._low, seen.value), max(self._high, seen.value)
         rollout.node.add_value(seen.value)
+
+
+@dataclass(frozen=True, slots=True)
+class MonteCarlo:
+    """The `n` best texts by a score that Monte Carlo tree search finds, the best first.
+
+    From a prefix that looks promising texts are drawn as the model continues it under the
+    constraint, and scored; the score is backed up to all their prefixes. Next comes the child
+    with the highest Q + exploration * P * sqrt(N) / (1 + n): Q, its best score (backup="max", as in
+    PG-TD, arXiv 2303.05510) or its mean score, scaled to 0..1 over all scores so far; P, its
+    probability; N and n, the visits of its parent and its own (PUCT, AlphaGo Zero). What is known
+    to the end is not visited again: with enough budget the best text of all is found.
+
+    score: from text to number, asked once for each whole text; None takes the log-probability with
+    the potentials' factors. budget: most prefixes that the model is asked for. rollouts: texts that
+    are drawn from each new prefix. batch: prefixes that are tried together. width: most children of
+    a prefix; None takes all that the constraint allows.
+    """
+
+    score: Score | None = None
+    budget: int = 4096
+    rollouts: int = 1
+    exploration: float = 1.0
+    backup: Literal["max", "mean"] = "max"
+    batch: int = 8
+    width: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.backup not in {"max", "mean"}:
+            raise GenerationError(f"backup is {self.backup!r}", expected='"max" or "mean"')
+        if not 0 <= self.exploration < math.inf:
+            raise GenerationError(f"exploration is {self.exploration!r}", expected="0 or more")
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None = None) -> Samples:
+        """The `n` best found. TruncatedError when fewer are found in budget."""
+        check_options(n, self.budget, self.batch, self.rollouts, self.width)
+        meter = UsageMeter(posterior)
+        tree = Tree(posterior, self.budget, self.width)
+        score = self.score
+
+        def value(place: Place, weight: float) -> float:
+            return weight if score is None else float(score(text_at(posterior, place)))
+
+        planner = Planner(tree, value, self.rollouts, self.exploration, self.backup, seed)
+        search(tree, planner, self.batch)
+        found = sorted(planner.found.items(), key=lambda one: -one[1].value)
+        return chosen_samples(posterior, [(place, seen.logp) for place, seen in found], n, meter)

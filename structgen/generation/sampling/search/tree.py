@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
+from structgen.generation.checks import check_count
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Place
-from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.posterior import Posterior, UsageMeter
+from structgen.generation.sampling.results import Samples, check_found
+
+Score = Callable[[str], float]  # of a whole text; the larger the better
 
 _RANKED = 64  # children that are ranked at first; eight times as many whenever they are used up
 
@@ -77,7 +81,7 @@ class Node:
         return self.ranking is None or self.ranking.used_up
 
     def add_value(self, value: float) -> None:
-        """Tell this node and those above it of a text that was found below."""
+        """Back up the value of a text that was found below to this node and its ancestors."""
         at: Node | None = self
         while at is not None:
             at.count += 1
@@ -148,7 +152,7 @@ class Tree:
 
     @property
     def left(self) -> int:
-        """What is left of the budget."""
+        """How many prefixes of the budget are left."""
         return self.budget - (self.posterior.model_rows - self._first_row)
 
     def expand(self, nodes: Sequence[Node]) -> None:
@@ -187,13 +191,13 @@ class Tree:
         return node.ranking is None or not node.ranking.exhausted
 
     def prune(self, nodes: Sequence[Node]) -> None:
-        """Close those of the nodes from which nothing goes on: dead ends."""
+        """Close the nodes that have no children and can get none."""
         for node in nodes:
             if not (node.children or self.has_more(node)):
                 self.close(node)
 
     def close(self, node: Node) -> None:
-        """Nothing is left to be found at this node; nor above it, where that was the last of it."""
+        """Mark a node as exhausted, and its ancestors where it was the last open child."""
         at: Node | None = node
         while at is not None:
             at.closed = True
@@ -203,7 +207,7 @@ class Tree:
 
 
 class Strategy(ABC):
-    """What makes a search: which nodes come next, and what is made of what they bring."""
+    """A search strategy: which nodes are expanded next, and how their results are used."""
 
     @abstractmethod
     def select(self, tree: Tree, most: int) -> list[Node]:
@@ -220,3 +224,27 @@ def search(tree: Tree, strategy: Strategy, batch: int) -> None:
         tree.expand(nodes)
         strategy.update(tree, nodes)
         tree.prune(nodes)
+
+
+def check_options(n: int, *counts: int | None) -> None:
+    """GenerationError unless `n` and the counts are integers of 1 or more; a count may be None."""
+    check_count("n", n)
+    for count in counts:
+        if count is not None:
+            check_count("an option of the search", count)
+
+
+def text_at(posterior: Posterior, place: Place) -> str:
+    """The text that was written up to a context."""
+    vocabulary = posterior.constraint.vocabulary
+    return vocabulary.decode_bytes(posterior.text_tokens(place)).decode(errors="replace")
+
+
+def chosen_samples(
+    posterior: Posterior, found: Iterable[tuple[Place, float]], n: int, meter: UsageMeter
+) -> Samples:
+    """The first `n` of the texts found, as samples without weights."""
+    best = list(found)[:n]
+    check_found(len(best), n, len(best))
+    samples = (posterior.sample(place, logp, math.nan, math.nan) for place, logp in best)
+    return Samples(tuple(samples), np.empty(0), **meter.read())

@@ -56,7 +56,7 @@ class CopyDrafter(GuessDrafter):
         self.rates = Rates()
 
     def guesser(self, context: Context) -> CopyGuesser:
-        """For a new text."""
+        """The guesser of a new text."""
         source: ByteSource | TokenSource
         if self.unit == "bytes":
             source = ByteSource(byte_tokenizer(context.constraint.vocabulary))
@@ -109,7 +109,7 @@ class CopyGuesser:
         self._cursor = None
 
     def end(self, context: Context) -> None:
-        """The rates stay."""
+        """Nothing ends: the rates are shared."""
 
 
 class TokenSource:
@@ -169,6 +169,7 @@ class ByteSource:
                 low = middle
             else:
                 high = middle - 1
+        # A match of one or two bytes in the middle of a word says nothing.
         if low < 3 and _in_word(text[-low - 1 : -low] if low else b"a"):
             return 0, []
         wanted, at = text[size - low :], -1
@@ -178,6 +179,8 @@ class ByteSource:
             if at < 0:
                 break
             positions.append(at + low)
+        # Matches that begin where a word begins are better; those after the last copy come first,
+        # since values are mostly copied in the order of the prompt.
         whole = [p for p in positions if not _in_word(text[p - low - 1 : p - low])]
         positions = whole or positions
         ahead = [p for p in positions if p >= self._copied] + [

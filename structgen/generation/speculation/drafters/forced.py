@@ -54,7 +54,7 @@ class ByteTokenizer:
 
     @cached_property
     def _words(self) -> list[bytes]:
-        """What tokens write, ascending. O(V log V), once it is asked for."""
+        """The bytes of all text tokens, ascending. O(V log V), computed on first use."""
         return sorted({self.vocabulary.token_bytes(t) for t in self.vocabulary.text_ids.tolist()})
 
     @cached_property
@@ -93,7 +93,7 @@ class ByteTokenizer:
     def stable_prefix(
         self, constraint: Constraint, state: int, data: bytes, tokens: list[int]
     ) -> list[int]:
-        """Those of the `tokens` of `data`, read from `state` on, that what follows cannot change.
+        """The first of the `tokens` of `data`, read from `state` on, that later text cannot change.
 
         A token is dropped when it reaches over a position from which a longer token could be cut,
         one that begins with the rest of `data` and goes on with what is allowed after it.
@@ -130,7 +130,7 @@ class ByteTokenizer:
 
 @lru_cache(maxsize=4)
 def byte_tokenizer(vocabulary: Vocabulary) -> ByteTokenizer:
-    """The cutter of a vocabulary; that of the last ones is kept."""
+    """The ByteTokenizer of a vocabulary; those of the last few are cached."""
     return ByteTokenizer(vocabulary)
 
 
@@ -203,7 +203,7 @@ class ForcedTexts:
         self._of: WeakKeyDictionary[Constraint, ForcedText] = WeakKeyDictionary()
 
     def of(self, constraint: Constraint) -> ForcedText:
-        """What is known of one constraint."""
+        """The forced text of one constraint."""
         with self._lock:
             found = self._of.get(constraint)
             if found is None:
@@ -232,7 +232,7 @@ class ForcedGuesser(LearnsNothing):
         return [(token, 1.0 / len(choices)) for token in choices]
 
     def follow(self, cursor: Recent, token: int) -> Recent:
-        """One token more."""
+        """The last tokens, with one more."""
         return (*cursor, token)[-RECENT:]
 
 
@@ -248,7 +248,7 @@ class ForcedDrafter(GuessDrafter):
         self.texts = ForcedTexts(few)
 
     def guesser(self, context: Context) -> ForcedGuesser:
-        """For a new text."""
+        """The guesser of a new text."""
         return ForcedGuesser(context.constraint, self.texts.of(context.constraint))
 
     def extend(self, tree: DraftTree, budget: Budget) -> None:

@@ -71,6 +71,7 @@ def grow(
         heapq.heappush(heap, (-priority, next(number), node, token, share, cursor))
 
     def open_up(node: int, cursor: Any) -> None:
+        # Drop what the grammar refuses, and share its probability among the guesses that are left.
         state, reached = tree.states[node], tree.estimates[node]
         refused = 0.0
         kept: list[tuple[int, float]] = []

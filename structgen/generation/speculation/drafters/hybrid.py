@@ -55,7 +55,7 @@ class HybridDrafter:
 
 
 class HybridSession:
-    """One text."""
+    """Several drafters at work on one text."""
 
     def __init__(self, drafter: HybridDrafter, sessions: Sequence[Session]) -> None:
         self._drafter = drafter

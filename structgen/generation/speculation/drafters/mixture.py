@@ -50,7 +50,7 @@ class MixtureDrafter(GuessDrafter):
         self.name = "*".join(drafter.name for drafter in drafters)
 
     def guesser(self, context: Context) -> MixtureGuesser:
-        """For a new text."""
+        """The guesser of a new text."""
         parts = [drafter.guesser(context) for drafter in self.drafters]
         return MixtureGuesser(parts, [drafter.name for drafter in self.drafters], self.rates)
 
@@ -115,7 +115,7 @@ class MixtureGuesser:
         return guesses
 
     def follow(self, cursor: Cursor, token: int) -> Cursor:
-        """All of them one token further."""
+        """The cursors of all parts one token further."""
         longer = cursor.longer[token] = Cursor(
             [
                 None if at is None else part.follow(at, token)

@@ -20,6 +20,6 @@ class Rates:
         return (right + _GUESSED * guess) / (cases + _GUESSED)
 
     def learn(self, kind: Hashable, right: bool) -> None:
-        """One case more."""
+        """Count a guess."""
         before, cases = self._seen.get(kind, _NONE)
         self._seen[kind] = (before + right, cases + 1.0)

@@ -33,7 +33,7 @@ class RetrievalDrafter(HybridDrafter):
 
 
 class RetrievalSession(HybridSession):
-    """One text."""
+    """Both drafters at work on one text."""
 
     def __init__(self, drafter: HybridDrafter, sessions: Sequence[Session], least: float) -> None:
         super().__init__(drafter, sessions)

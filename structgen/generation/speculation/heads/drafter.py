@@ -35,7 +35,7 @@ class HeadDrafter:
 
     @property
     def name(self) -> str:
-        """That of the heads."""
+        """The name of the heads."""
         return self.heads.name
 
     @property
@@ -80,7 +80,7 @@ class HeadSession:
         return self._builder.grow(context, budget, self.distributions)
 
     def end(self, context: Context) -> None:
-        """Let go of what was kept."""
+        """Drop the hidden states."""
         self._unread.clear()
 
     def distributions(self, tree: DraftTree, nodes: Sequence[int]) -> list[Distribution]:

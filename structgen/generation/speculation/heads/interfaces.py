@@ -39,7 +39,7 @@ class Reader(Protocol):
 
 
 class Heads(Protocol):
-    """What was trained, shared by all texts and threads."""
+    """Trained heads, shared by all texts and threads."""
 
     @property
     def name(self) -> str:

@@ -95,6 +95,7 @@ def with_layers(model: Any, layers: Sequence[int]) -> Any:
 
     Modules are copied, tensors are not; the layers are renumbered, so its cache is its own.
     """
+    # A deep copy whose memo maps every tensor to itself: modules are new, weights are shared.
     tensors = itertools.chain(model.parameters(), model.buffers())
     copied = copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
     name, found = _layers_of(copied.base_model)

@@ -186,7 +186,7 @@ class NearestPromptSelection:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Those of the search."""
+        """The layers of the search."""
         return self._inner.layers
 
     def observe(self, context: Context, seen: Round) -> None:

@@ -192,6 +192,9 @@ class CostTable:
         times = self._passes.get(group, {})
         if not times:
             return [(1, 1.0)]
+        # `over`: for each measured width its number of times, and its cost beyond the prior SLOPE.
+        # An estimate is a mean of the own cost and that of the other widths, which counts for
+        # _TRUST.
         first = min(times)
         unit = times[first].typical / (1 + SLOPE * (first - 1))
         over = {

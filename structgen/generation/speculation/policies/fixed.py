@@ -23,7 +23,7 @@ class Fixed:
             )
 
     def budget(self, context: Context) -> Budget:
-        """The budget given."""
+        """The fixed budget."""
         return self.size
 
     def observe(self, context: Context, seen: Round) -> None:

@@ -12,8 +12,7 @@ from structgen.generation.speculation.tree import Context
 
 
 class Thompson:
-    """Draws, for each depth, a share of kept tokens from what is believed of it; drafts the best
-    length for these shares.
+    """Draws an acceptance rate for each depth from its belief, and drafts the best length for them.
 
     Beliefs are Beta distributions, one for each depth, given that the tokens above were kept: the
     control of EESD (Liu et al. 2024, section 3.3), with the cost of a pass in its objective.

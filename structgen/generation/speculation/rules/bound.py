@@ -25,6 +25,8 @@ def optimal_acceptance(
     p, q: float64[k]. count: draws from q, fewer when there are fewer tokens. points: positions of
     children that are there for certain. O(k log k) for a given number of draws.
     """
+    # The best T has all sure children and then the tokens with the smallest p / q, so only the
+    # beginnings of one order have to be compared.
     sure = np.zeros(len(p), np.bool_)
     sure[list(points)] = True
     with np.errstate(divide="ignore", invalid="ignore"):

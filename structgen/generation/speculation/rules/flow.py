@@ -49,6 +49,8 @@ class _Network(Generic[S]):
 
     def measure(self) -> bool:
         """Find the lengths of the shortest paths; returns whether one ends where there is room."""
+        # Breadth-first search from all sources with something left: a target leads on to the
+        # sources that send to it, since these may give way.
         level = [source for source, left in self.left.items() if left > _NOTHING]
         self._depths, self._reached = dict.fromkeys(level, 0), {}
         depth, found = 0, False
@@ -66,6 +68,7 @@ class _Network(Generic[S]):
 
     def send(self, source: S, amount: float) -> float:
         """Send up to `amount` more along shortest paths; returns how much that was."""
+        # Depth-first search along edges that go one level deeper; what fails is not tried again.
         flow, depth = self.flow[source], self._depths.get(source, -1)
         rest = amount
         for target in flow:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 import numpy as np
 
 from structgen.generation.speculation.interfaces import Fork, Plan
-from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.rules.residual import residual
 from structgen.generation.speculation.tree import Doubles, Scheme
 
 _HALVINGS = 60
@@ -38,7 +38,7 @@ class KSeq:
         kept = one[drawn] / q[drawn]
         left = np.cumprod([1.0, *(1.0 - kept)])
         accept[:count] = left[:-1] * kept
-        return Plan(accept, left[-1] * residual_law(p, one * _tries(float(one.sum()), count)))
+        return Plan(accept, left[-1] * residual(p, one * _tries(float(one.sum()), count)))
 
 
 def smallest_gamma(p: Doubles, q: Doubles, count: int) -> float:

@@ -80,7 +80,7 @@ class Reflective:
 
     @property
     def schemes(self) -> frozenset[Scheme]:
-        """Those of the rule inside."""
+        """The schemes of the inner rule."""
         return self.rule.schemes
 
     def plan(self, fork: Fork) -> Plan:

@@ -11,7 +11,7 @@ import numpy as np
 from structgen.generation.speculation.interfaces import AcceptRule, Fork, Plan
 from structgen.generation.speculation.rules.flow import largest_flow
 from structgen.generation.speculation.rules.recursive import RecursiveRejection
-from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.rules.residual import residual
 from structgen.generation.speculation.tree import Doubles, Scheme
 
 Kids = frozenset[int]
@@ -19,7 +19,9 @@ Kids = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class OptimalTransport:
-    """Keeps a child as often as any lossless rule can, if points are none that could be drawn.
+    """Keeps a child as often as any lossless rule can.
+
+    (Unless a child that was chosen without chance could also have been drawn.)
 
     All sets of children that could have been drawn, with their probabilities, send what they can to
     their own tokens, none getting more than p: a largest flow (Sun et al. 2023, SpecTr, section 3).
@@ -44,7 +46,7 @@ class OptimalTransport:
         for amounts in flow.values():
             sent[list(amounts)] += list(amounts.values())
         accept = _accept(fork, flow[drawn], sets[drawn])
-        return Plan(accept, max(1.0 - accept.sum(), 0.0) * residual_law(fork.p, sent))
+        return Plan(accept, max(1.0 - accept.sum(), 0.0) * residual(fork.p, sent))
 
 
 def sets_of_children(fork: Fork, most: int) -> dict[Kids, float] | None:

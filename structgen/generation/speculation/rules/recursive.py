@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from structgen.generation.speculation.interfaces import Fork, Plan
-from structgen.generation.speculation.rules.residual import residual_law
+from structgen.generation.speculation.rules.residual import residual
 from structgen.generation.speculation.tree import Scheme
 
 
@@ -40,7 +40,7 @@ class RecursiveRejection:
             kept = min(1.0, p[x] / q[x])
             accept[i] = left * kept
             left *= 1.0 - kept
-            p = residual_law(p, q)
+            p = residual(p, q)
             if fork.scheme is not Scheme.IID:
                 q = q.copy()
                 q[x] = 0.0

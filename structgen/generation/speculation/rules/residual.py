@@ -9,7 +9,7 @@ from structgen.generation.speculation.tree import Doubles
 _ROUNDING = 1e-14  # what differs by no more than this differs by rounding
 
 
-def residual_law(p: Doubles, q: Doubles) -> Doubles:
+def residual(p: Doubles, q: Doubles) -> Doubles:
     """float64[k]: max(p - q, 0), made to sum to 1; p itself where nothing but rounding is left.
 
     So a token that p excludes stays excluded, whatever the rounding.

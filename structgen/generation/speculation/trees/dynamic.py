@@ -47,6 +47,7 @@ class Dynamic:
             hand = hands[node]
             if not len(hand.distribution[0]):
                 continue
+            # Draw there, then queue the child, and the node itself for its next draw.
             child = _draw(tree, node, hand)
             heapq.heappush(waiting, (-tree.estimates[child], next(order), child))
             left = float(hand.left.sum())
@@ -77,7 +78,7 @@ def _ask(
 
 
 def _draw(tree: DraftTree, node: int, hand: _Hand) -> int:
-    """One more child."""
+    """Draw one more child."""
     index = draw(hand.left, tree.context.rng)
     hand.left[index] = 0.0
     hand.drawn.append(index)

@@ -36,7 +36,7 @@ class Lattice:
     bond: Bond | None = None
 
     def grow(self, context: Context, budget: Budget, lattice: Sequence[Distribution]) -> DraftTree:
-        """A tree of at most `budget.nodes` tokens, all of them points.
+        """A tree of at most `budget.nodes` tokens, all of them chosen, none drawn.
 
         lattice: for each position tokens int64[k] and their probabilities float64[k]. The
         `budget.width` best of those that are allowed are tried at each pair.

@@ -48,6 +48,8 @@ class StochasticBeam:
                 _scores(tree.estimates[node], level[node], distribution, context.rng)
                 for node, distribution in zip(asked, answers, strict=True)
             ]
+            # Cut the level by score: only children whose perturbed score is among the best are
+            # kept.
             everything = np.sort(np.concatenate(scores))
             floor = everything[-room] if len(everything) > room else -np.inf
             level = {}

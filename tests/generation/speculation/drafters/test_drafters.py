@@ -20,14 +20,14 @@ from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.guessing import GuessDrafter
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.jacobi import JacobiDrafter
+from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
 from structgen.generation.speculation.drafters.jacobi.lookahead import LookaheadDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
 from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
 from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter
 from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDrafter
 from structgen.generation.speculation.drafters.retrieval import RetrievalDrafter
-from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.loop import decode
@@ -357,11 +357,13 @@ def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that are full begin anew, and texts go on."""
     most = 6
     for module in ("recycling", "trigram", "stand"):
-        monkeypatch.setattr(f"structgen.generation.speculation.drafters.{module}._MOST_KEYS", most)
+        monkeypatch.setattr(
+            f"structgen.generation.speculation.drafters.ngrams.{module}._MOST_KEYS", most
+        )
     monkeypatch.setattr(
         "structgen.generation.speculation.drafters.jacobi.lookahead._MOST_TOKENS", 2
     )
-    monkeypatch.setattr("structgen.generation.speculation.drafters.suffix.suffix._SHARED", 40)
+    monkeypatch.setattr("structgen.generation.speculation.drafters.suffix.drafter._SHARED", 40)
     monkeypatch.setattr("structgen.generation.speculation.drafters.forced._REMEMBERED", 3)
     monkeypatch.setattr("structgen.generation.speculation.drafters.state_classes._REMEMBERED", 3)
     recycling, trigram, stand = RecyclingDrafter(), TrigramDrafter(), StandDrafter()

@@ -14,12 +14,12 @@ import pytest
 from structgen.constraint.constraint import FINAL
 from structgen.generation.sampling.table import TableModel
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.jacobi import JacobiDrafter
+from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
 from structgen.generation.speculation.drafters.ngrams.stand import (
     StandDrafter,
     draw_without_replacement,
 )
-from structgen.generation.speculation.drafters.suffix.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.policies.fixed import Fixed
@@ -36,7 +36,7 @@ DEEPEST = 4.0  # standard deviations of a chi-squared statistic
 
 def exact_law(model: TableModel) -> dict[tuple[int, ...], float]:
     """The probability of every text, by enumeration: the masked distribution, token by token."""
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
 
     def walk(state: int, tokens: tuple[int, ...], reached: float) -> None:
         ids = allowed(CONSTRAINT, state)
@@ -44,12 +44,12 @@ def exact_law(model: TableModel) -> dict[tuple[int, ...], float]:
         for token, share in zip(ids, p / p.sum(), strict=True):
             after = CONSTRAINT.advance(state, token)
             if after == FINAL:
-                law[*tokens, token] = reached * share
+                distribution[*tokens, token] = reached * share
             else:
                 walk(after, (*tokens, token), reached * share)
 
     walk(CONSTRAINT.start, (), 1.0)
-    return law
+    return distribution
 
 
 LAW = exact_law(MODEL)
@@ -93,7 +93,7 @@ def surprise(drafter: Any, rule: Any, seed: int = 0) -> float:
     ],
     ids=["stand", "jacobi", "merged"],
 )
-def test_texts_have_the_law_that_they_have_without_drafts(drafter: Any) -> None:
+def test_texts_have_the_distribution_that_they_have_without_drafts(drafter: Any) -> None:
     """Under recursive rejection; 8% in total variation would mostly be noticed."""
     assert surprise(drafter, RecursiveRejection()) < DEEPEST
 
@@ -117,26 +117,26 @@ class Mistaken(StandDrafter):
         return session
 
 
-def test_a_drafter_that_tells_another_law_is_noticed() -> None:
+def test_a_drafter_that_tells_another_distribution_is_noticed() -> None:
     """The test above can fail."""
     assert surprise(Mistaken(), RecursiveRejection()) > DEEPEST
 
 
-def test_draws_without_replacement_have_their_law() -> None:
+def test_draws_without_replacement_have_their_distribution() -> None:
     """Every order comes as often as drawing one by one makes it (Plackett and Luce)."""
     rng = np.random.default_rng(3)
-    ids, law = np.array([2, 5, 7, 9]), np.array([0.5, 0.25, 0.15, 0.1])
+    ids, distribution = np.array([2, 5, 7, 9]), np.array([0.5, 0.25, 0.15, 0.1])
     count = 8000
     found = Counter(
         draws.tokens
         for _ in range(count)
-        if (draws := draw_without_replacement(ids, law, 2, rng)) is not None
+        if (draws := draw_without_replacement(ids, distribution, 2, rng)) is not None
     )
     for first, second in itertools.permutations(range(4), 2):
-        p = law[first] * law[second] / (1 - law[first])
+        p = distribution[first] * distribution[second] / (1 - distribution[first])
         deviation = math.sqrt(count * p * (1 - p))
         assert abs(found[int(ids[first]), int(ids[second])] - count * p) < 4.5 * deviation
-    assert draw_without_replacement(ids[:0], law[:0], 2, rng) is None
+    assert draw_without_replacement(ids[:0], distribution[:0], 2, rng) is None
 
 
 @pytest.mark.parametrize("drafter", [StandDrafter(), JacobiDrafter()], ids=["stand", "jacobi"])

@@ -160,8 +160,8 @@ def paths_by_brute_force(
         for path in itertools.product(range(1, SIZE), repeat=length):
             state, share = context.state, 1.0
             for level, token in enumerate(path):
-                ids, law = masked_law(context, state, heads.rows[level])
-                share *= dict(zip(ids.tolist(), law.tolist(), strict=True)).get(token, 0.0)
+                ids, distribution = masked_law(context, state, heads.rows[level])
+                share *= dict(zip(ids.tolist(), distribution.tolist(), strict=True)).get(token, 0.0)
                 state = context.constraint.advance(state, token)
                 if not share or state < 0:
                     share = 0.0

@@ -124,10 +124,12 @@ def test_estimates_are_the_draft_model_s_probabilities(generator: Generator) -> 
     for node in range(1, len(tree)):
         with torch.no_grad():
             logits = model(torch.tensor([text])).logits[0, -1].numpy()
-        ids, law = distribution_over(context, *some(constraint, tree.states[node - 1], logits))
-        expected *= law[list(ids).index(tree.tokens[node])]
+        ids, distribution = distribution_over(
+            context, *some(constraint, tree.states[node - 1], logits)
+        )
+        expected *= distribution[list(ids).index(tree.tokens[node])]
         assert tree.estimates[node] == pytest.approx(expected, rel=1e-9)
-        assert law.max() == law[list(ids).index(tree.tokens[node])]
+        assert distribution.max() == distribution[list(ids).index(tree.tokens[node])]
         text.append(tree.tokens[node])
 
 

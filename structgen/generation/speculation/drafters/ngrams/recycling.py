@@ -58,7 +58,7 @@ class RecyclingGuesser:
                 self.matrix[token, 0] = self.matrix[token, self._class(state)] = found
 
     def end(self, context: Context) -> None:
-        """The matrix stays."""
+        """Nothing ends: the matrix is shared."""
 
     def _class(self, state: int) -> int:
         return 0 if self.class_of is None else self.class_of(self._constraint, state)

@@ -85,7 +85,7 @@ class StandDrafter:
 
 @dataclass
 class StandSession(LearnsNothing):
-    """One text."""
+    """The drafter at work on one text."""
 
     drafter: StandDrafter
 

@@ -88,11 +88,11 @@ class TrigramGuesser:
         return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
 
     def guesses(self, cursor: Pair, state: int) -> Guesses:
-        """What the table has."""
+        """The continuations in the table."""
         return self.drafter.guesses(cursor)
 
     def follow(self, cursor: Pair, token: int) -> Pair:
-        """One token further."""
+        """The last two tokens, one further."""
         return cursor[1], token
 
     def observe(self, context: Context, seen: Round) -> None:
@@ -112,7 +112,7 @@ class TrigramGuesser:
                     drafted[token] = drafted.get(token, 0) + 1
 
     def end(self, context: Context) -> None:
-        """The table stays."""
+        """Nothing ends: the table is shared."""
 
 
 def _before(context: Context, seen: Round) -> int:

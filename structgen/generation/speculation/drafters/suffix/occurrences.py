@@ -44,11 +44,11 @@ class Occurrences:
         return len(self.tokens)
 
     def mark(self, key: Hashable) -> None:
-        """What is appended next can be found under `key`."""
+        """File the token that is appended next under `key`."""
         self._positions.setdefault(key, []).append(len(self.tokens))
 
     def append(self, token: int) -> None:
-        """One token more; END between texts."""
+        """Append a token; END between texts."""
         self.tokens.append(token)
 
     def extend(self, tokens: Sequence[int]) -> None:

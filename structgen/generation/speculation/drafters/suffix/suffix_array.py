@@ -87,6 +87,8 @@ def _sorted(tokens: Ints, depth: int) -> Ints:
     size, width = len(tokens), 1
     order = np.argsort(rank, kind="stable")
     while width < depth:
+        # `rank` orders the positions by `width` tokens; the rank of the position `width` further on
+        # breaks its ties, which orders them by twice as many.
         later = np.zeros(size, np.int64)
         later[:-width] = rank[width:]
         both = rank * (size + 1) + later

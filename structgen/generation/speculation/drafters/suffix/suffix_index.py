@@ -57,7 +57,7 @@ class SuffixIndex:
             return [text.tolist() for text in self._texts]
 
     def add(self, tokens: Sequence[int]) -> None:
-        """Add a text; of one longer than the index only the end is kept. Nothing is 0 long."""
+        """Add a text; only the end of one longer than the index. Empty texts are ignored."""
         text = np.array(tokens[-(self.max_tokens - 1) :] if self.max_tokens > 1 else [], np.int32)
         if not len(text):
             return

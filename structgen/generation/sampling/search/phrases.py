@@ -65,6 +65,7 @@ class Phrases:
 
     def _read(self, i: int, at: int, data: bytes) -> int:
         phrase, failures = self.phrases[i], self._failures[i]
+        # Knuth-Morris-Pratt: on a mismatch go on from the longest border of what has matched.
         for byte in data:
             if at == len(phrase):
                 break

@@ -37,11 +37,11 @@ from tests.generation.sampling.toys import (
     evidence_by_text,
     letters,
     masked_law,
-    posterior_law,
+    posterior_distribution,
     seventeen,
 )
 
-Law = dict[Tokens, float]
+Distribution = dict[Tokens, float]
 
 
 def once(sampler: SequenceSampler, posterior: Posterior) -> Samples | None:
@@ -56,41 +56,41 @@ def distributions(
     scripted: ScriptedDraws, run: Callable[[], Samples | None]
 ) -> tuple[dict[Tokens, float], dict[Tokens, float]]:
     """Of one attempt: the distribution of the outcome, and the mean weight, by sequence."""
-    law: Law = {}
-    weighed: Law = {}
+    distribution: Distribution = {}
+    weighed: Distribution = {}
     for probability, found in scripted.every_run(run):
         if found is not None:
             [sample] = found
-            law[sample.tokens] = law.get(sample.tokens, 0.0) + probability
+            distribution[sample.tokens] = distribution.get(sample.tokens, 0.0) + probability
             weight = probability * math.exp(found.attempts[-1])
             weighed[sample.tokens] = weighed.get(sample.tokens, 0.0) + weight
-    return law, weighed
+    return distribution, weighed
 
 
-def normalised(law: Law) -> Law:
+def normalised(distribution: Distribution) -> Distribution:
     """The distribution, given that an attempt does not fail."""
-    total = sum(law.values())
-    return {y: p / total for y, p in law.items()}
+    total = sum(distribution.values())
+    return {y: p / total for y, p in distribution.items()}
 
 
 def test_enumeration_finds_the_figures_of_the_seventeen_strings() -> None:
     """Z is 17/32, all strings are equally probable, and masking is 0.7538 nats away."""
     posterior = seventeen()
-    law = exact_law(posterior)
-    assert math.exp(law.log_evidence) == pytest.approx(17 / 32)
-    assert [math.exp(p) for p in law.log_probs.values()] == pytest.approx([1 / 17] * 17)
+    distribution = exact_law(posterior)
+    assert math.exp(distribution.log_evidence) == pytest.approx(17 / 32)
+    assert [math.exp(p) for p in distribution.log_probs.values()] == pytest.approx([1 / 17] * 17)
     masked = masked_law(posterior)
     assert masked[RARE] == pytest.approx(0.5)
-    assert law.kl_from(masked) == pytest.approx(0.7538, abs=5e-5)
+    assert distribution.kl_from(masked) == pytest.approx(0.7538, abs=5e-5)
 
 
-def test_masking_follows_the_masked_law(scripted: ScriptedDraws) -> None:
+def test_masking_follows_the_masked_distribution(scripted: ScriptedDraws) -> None:
     """What `mask` draws is what renormalising by hand gives: 0.7538 nats from the posterior."""
     posterior = seventeen()
-    law, weighed = distributions(scripted, lambda: once(Mask(1), posterior))
-    assert law == pytest.approx(masked_law(posterior))
+    distribution, weighed = distributions(scripted, lambda: once(Mask(1), posterior))
+    assert distribution == pytest.approx(masked_law(posterior))
     assert weighed == pytest.approx(evidence_by_text(posterior))
-    assert kl(law, posterior_law(posterior)) == pytest.approx(0.7538, abs=5e-5)
+    assert kl(distribution, posterior_distribution(posterior)) == pytest.approx(0.7538, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_the_weights_of_awrs_are_proper_too(
 def test_rejection_is_exact(pattern: str, scripted: ScriptedDraws) -> None:
     """Given that it is accepted, an attempt follows the posterior."""
     posterior = letters(pattern, 3, max_tokens=3)
-    law, _ = distributions(scripted, lambda: once(Rejection(1), posterior))
-    assert normalised(law) == pytest.approx(posterior_law(posterior))
+    distribution, _ = distributions(scripted, lambda: once(Rejection(1), posterior))
+    assert normalised(distribution) == pytest.approx(posterior_distribution(posterior))
 
 
 ATTEMPTS = 3
@@ -140,8 +140,8 @@ def test_cars_is_exact_at_every_attempt(posterior: Posterior, scripted: Scripted
 
     Over all runs of three attempts with one trie; two successes in a row are independent.
     """
-    laws_of: list[Law] = [{} for _ in range(ATTEMPTS)]
-    weighed: list[Law] = [{} for _ in range(ATTEMPTS)]
+    distributions_of: list[Distribution] = [{} for _ in range(ATTEMPTS)]
+    weighed: list[Distribution] = [{} for _ in range(ATTEMPTS)]
     pairs: dict[tuple[Tokens, Tokens], float] = {}
 
     def run() -> list[Samples | None]:
@@ -152,17 +152,17 @@ def test_cars_is_exact_at_every_attempt(posterior: Posterior, scripted: Scripted
         for k, samples in enumerate(found):
             if samples is not None:
                 y = samples[0].tokens
-                laws_of[k][y] = laws_of[k].get(y, 0.0) + probability
+                distributions_of[k][y] = distributions_of[k].get(y, 0.0) + probability
                 weight = probability * math.exp(samples.attempts[-1])
                 weighed[k][y] = weighed[k].get(y, 0.0) + weight
         if found[1] is not None and found[2] is not None:
             pair = (found[1][0].tokens, found[2][0].tokens)
             pairs[pair] = pairs.get(pair, 0.0) + probability
-    target = posterior_law(posterior)
+    target = posterior_distribution(posterior)
     for k in range(ATTEMPTS):
-        assert normalised(laws_of[k]) == pytest.approx(target)
+        assert normalised(distributions_of[k]) == pytest.approx(target)
         assert weighed[k] == pytest.approx(evidence_by_text(posterior))
-    accepted = [sum(law.values()) for law in laws_of]
+    accepted = [sum(distribution.values()) for distribution in distributions_of]
     assert accepted == sorted(accepted)
     assert accepted[-1] > accepted[0]
     firsts = {y: sum(p for (a, _), p in pairs.items() if a == y) for y in target}
@@ -175,8 +175,8 @@ def test_the_weights_of_asap_are_unbiased_at_every_iteration(
     posterior: Posterior, scripted: ScriptedDraws
 ) -> None:
     """Sample 1, 2 and 3 of a run: each one's weight has the right mean for each sequence."""
-    weighed: list[Law] = [{} for _ in range(ATTEMPTS)]
-    plain: list[Law] = [{} for _ in range(ATTEMPTS)]
+    weighed: list[Distribution] = [{} for _ in range(ATTEMPTS)]
+    plain: list[Distribution] = [{} for _ in range(ATTEMPTS)]
 
     def run() -> list[Samples | None]:
         trie = PrefixTrie()
@@ -190,14 +190,16 @@ def test_the_weights_of_asap_are_unbiased_at_every_iteration(
                 plain[k][y] = plain[k].get(y, 0.0) + probability
     for k in range(ATTEMPTS):
         assert weighed[k] == pytest.approx(evidence_by_text(posterior))
-    distances = [kl(normalised(law), posterior_law(posterior)) for law in plain]
+    distances = [
+        kl(normalised(distribution), posterior_distribution(posterior)) for distribution in plain
+    ]
     assert distances[0] > distances[1] > distances[2] > 0
 
 
 def test_asap_weighed_by_what_it_knows_afterwards_would_be_biased(scripted: ScriptedDraws) -> None:
     """A control that fails: theta as it is after the sample is not what the token was drawn by."""
     posterior = SMALL[0]
-    biased: Law = {}
+    biased: Distribution = {}
 
     def run() -> tuple[Samples | None, float]:
         trie = PrefixTrie()
@@ -214,8 +216,8 @@ def test_asap_weighed_by_what_it_knows_afterwards_would_be_biased(scripted: Scri
 def test_masked_draws_on_new_ground_would_not_be_exact(scripted: ScriptedDraws) -> None:
     """A control that fails: what ASAp accepts, taken for CARS's samples, is not the posterior."""
     posterior = seventeen()
-    law, _ = distributions(scripted, lambda: once(Asap(max_attempts=1), posterior))
-    assert kl(normalised(law), posterior_law(posterior)) > 0.7
+    distribution, _ = distributions(scripted, lambda: once(Asap(max_attempts=1), posterior))
+    assert kl(normalised(distribution), posterior_distribution(posterior)) > 0.7
 
 
 @pytest.mark.parametrize("inside", ["mask", "awrs", "free"])
@@ -236,13 +238,13 @@ def test_one_particle_is_masking_and_five_are_nearly_right() -> None:
     chance.
     """
     posterior = letters("(ab|ba)*c?", 34, max_tokens=6, concentration=0.3)
-    target = posterior_law(posterior)
+    target = posterior_distribution(posterior)
     assert kl(masked_law(posterior), target) == pytest.approx(0.948, abs=1e-3)
     evidence = math.exp(exact_law(posterior).log_evidence)
     found = {}
     for particles in (1, 5):
         samples = Smc(particles).draw(posterior, 2000, 1)
-        counts: Law = {}
+        counts: Distribution = {}
         for sample in samples:
             counts[sample.tokens] = counts.get(sample.tokens, 0.0) + 1 / len(samples)
         found[particles] = kl(counts, target)
@@ -324,6 +326,6 @@ def test_the_dead_are_not_drawn() -> None:
     """A group whose particles died in part draws from the others alone."""
     posterior = bits("00000|1[01]{4}", 5)
     samples = Smc(4, "free").draw(posterior, 50, 2)
-    target = posterior_law(posterior)
+    target = posterior_distribution(posterior)
     assert all(sample.tokens in target for sample in samples)
     assert np.isfinite([sample.log_weight for sample in samples]).all()

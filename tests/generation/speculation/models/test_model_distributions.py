@@ -40,7 +40,7 @@ def logits_after(model: Any, tokens: list[int]) -> Any:
 
 @pytest.mark.parametrize("builder", DRAWING, ids=lambda builder: type(builder).__name__)
 @pytest.mark.parametrize("shared", [True, False])
-def test_draws_tell_the_law_that_they_come_from(
+def test_draws_tell_the_distribution_that_they_come_from(
     generator: Generator, builder: Any, shared: bool
 ) -> None:
     """Masked, at the text's temperature, over the tokens that both have: as read afresh."""
@@ -59,12 +59,12 @@ def test_draws_tell_the_law_that_they_come_from(
             row = logits_after(model, text)
             ids = allowed_ids(context, tree.states[node])
             ids = ids[tokens.ids[ids] >= 0]
-            ids, law = distribution_over(context, ids, row[tokens.ids[ids]])
+            ids, distribution = distribution_over(context, ids, row[tokens.ids[ids]])
             if isinstance(builder, Static) and builder.pick == "greedy":
                 kept = np.isin(ids, draws.ids)
-                ids, law = ids[kept], law[kept] / law[kept].sum()
+                ids, distribution = ids[kept], distribution[kept] / distribution[kept].sum()
             np.testing.assert_array_equal(draws.ids, ids)
-            np.testing.assert_allclose(draws.law, law, rtol=1e-9)
+            np.testing.assert_allclose(draws.law, distribution, rtol=1e-9)
             compared += 1
         token = tree.tokens[1]
         context.state = context.constraint.advance(context.state, token)
@@ -96,19 +96,19 @@ def exact_law(generator: Generator) -> dict[tuple[int, ...], float]:
     constraint = generator.specs.get(LETTERS)[0]
     context = make_context(constraint)
     context.sampler = Sampler(temperature=WARM)
-    law: dict[tuple[int, ...], float] = {}
+    distribution: dict[tuple[int, ...], float] = {}
     waiting: list[tuple[tuple[int, ...], int, float]] = [((), constraint.start, 1.0)]
     prompt = generator.tokenizer("ab")["input_ids"]
     while waiting:
         tokens, state, mass = waiting.pop()
         if constraint.is_accepting(state):
-            law[tokens] = mass
+            distribution[tokens] = mass
             continue
         row = logits_after(generator.target.model, [*prompt, *tokens])
         for token, chance in zip(*masked_law(context, state, row), strict=True):
             after = constraint.advance(state, int(token))
             waiting.append(((*tokens, int(token)), after, mass * float(chance)))
-    return law
+    return distribution
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,9 @@ def exact_law(generator: Generator) -> dict[tuple[int, ...], float]:
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_texts_follow_the_masked_law(generator: Generator, builder: Any, rule: Any) -> None:
+def test_texts_follow_the_masked_distribution(
+    generator: Generator, builder: Any, rule: Any
+) -> None:
     """All sequences of two letters, against their exact probabilities (chi-square)."""
     count = 400
     drafter = ModelDrafter(nearby(generator, 0.1), builder=builder)
@@ -131,10 +133,10 @@ def test_texts_follow_the_masked_law(generator: Generator, builder: Any, rule: A
         "ab", LETTERS, n=count, seed=0, temperature=WARM, speculate=speculate
     )
     seen = Counter(result.tokens for result in results)
-    law = exact_law(generator)
-    assert sum(law.values()) == pytest.approx(1.0)
-    assert set(seen) <= set(law)
-    large = {tokens: mass * count for tokens, mass in law.items() if mass * count >= 5}
+    distribution = exact_law(generator)
+    assert sum(distribution.values()) == pytest.approx(1.0)
+    assert set(seen) <= set(distribution)
+    large = {tokens: mass * count for tokens, mass in distribution.items() if mass * count >= 5}
     assert len(large) >= 4
     rest = count - sum(large.values())
     cells = [(seen[tokens], expected) for tokens, expected in large.items()]

@@ -31,7 +31,7 @@ class JacobiDrafter:
 
 
 class JacobiSession(LearnsNothing):
-    """One text."""
+    """The drafter at work on one text."""
 
     def __init__(self, window: int) -> None:
         self._window = window

@@ -34,7 +34,7 @@ _SHARED = 1 << 16  # most tokens of earlier texts that are found by state
 
 
 class Table(Protocol):
-    """Where strings are found; a node is a string."""
+    """A table of strings that occurred; a node is a string."""
 
     def following(self, node: Any) -> Mapping[int, Any]:
         """The strings longer by one token, by that token."""
@@ -94,7 +94,7 @@ class SuffixDrafter:
         self._lock = threading.Lock()
 
     def begin(self, context: Context) -> SuffixSession:
-        """Start on a text; it sees what is known of others by now."""
+        """Start on a text, with what earlier texts have taught so far."""
         return SuffixSession(self, context)
 
     def guesser(self, context: Context) -> SuffixSession:
@@ -234,6 +234,9 @@ class SuffixSession:
 
     def _mix(self, mixed: dict[int, float], strings: list[Found], rest: float) -> float:
         """Share out `rest` among what followed; returns what is left for shorter strings."""
+        # Longest strings first, as in back-off smoothing: each takes the share of `rest` that
+        # strings of its kind deserve, by how often they were right, and leaves the rest to shorter
+        # ones.
         for string in strings[:_STRINGS]:
             _, table, node = string
             kind = self._kind(string)
