@@ -11,8 +11,8 @@ from structgen.automata.pushdown.machine import (
     CheckKeys,
     Frame,
     Goto,
-    GotoIfNew,
-    MarkSeen,
+    NewKey,
+    NewText,
     Pop,
     Push,
     Recall,
@@ -23,43 +23,43 @@ from structgen.automata.pushdown.tables import inconsistent_tables
 if TYPE_CHECKING:
     from structgen.automata.pushdown.engine import Engine
 
-_TO_ONE = Goto, GotoIfNew, Recall, MarkSeen  # actions that lead to one frame
+_TO_ONE = Goto, NewText, Recall, NewKey  # actions that lead to one frame
 
 
-def frames_of(move: Action | None) -> tuple[Frame, ...]:
+def frames_of(action: Action | None) -> tuple[Frame, ...]:
     """The frames that an action leads to: the one that is open then, and the one below it.
 
     Of a CheckKeys: the frames of which one is open then.
     """
-    if isinstance(move, _TO_ONE):
-        return (move.frame,)
-    if isinstance(move, Push):
-        return (move.frame, move.waiting)
-    if isinstance(move, CheckKeys):
-        return tuple(frame for frame in move.key_set.after if frame is not None)
+    if isinstance(action, _TO_ONE):
+        return (action.frame,)
+    if isinstance(action, Push):
+        return (action.frame, action.waiting)
+    if isinstance(action, CheckKeys):
+        return tuple(frame for frame in action.key_set.after if frame is not None)
     raise inconsistent_tables()
 
 
-def code_of(engine: Engine, move: Action, frame: int, terminal: int) -> int:
+def code_of(engine: Engine, action: Action, frame: int, terminal: int) -> int:
     """The int64 code of an action of a terminal in a frame, both given by number."""
-    return _CODES[type(move)](engine, move, frame, terminal)
+    return _CODES[type(action)](engine, action, frame, terminal)
 
 
-def _to_one(engine: Engine, move: Goto | GotoIfNew | Recall, frame: int, terminal: int) -> int:
-    k, to = engine.kernel_tables, engine.frame_number(move.frame, (OPEN, frame, terminal))
-    kept = k.KEEPS if move.captures else 0
-    return getattr(k, _KINDS[type(move)]) << 56 | to << 28 | kept  # type: ignore[no-any-return]
+def _to_one(engine: Engine, action: Goto | NewText | Recall, frame: int, terminal: int) -> int:
+    k, to = engine.kernel_tables, engine.frame_number(action.frame, (OPEN, frame, terminal))
+    kept = k.KEEPS if action.captures else 0
+    return getattr(k, _KINDS[type(action)]) << 56 | to << 28 | kept  # type: ignore[no-any-return]
 
 
-def _tick(engine: Engine, move: MarkSeen, frame: int, terminal: int) -> int:
-    to = engine.frame_number(move.frame, (OPEN, frame, terminal))
-    return engine.kernel_tables.TICK << 56 | to << 28 | move.position  # type: ignore[no-any-return]
+def _new_key(engine: Engine, action: NewKey, frame: int, terminal: int) -> int:
+    to = engine.frame_number(action.frame, (OPEN, frame, terminal))
+    return engine.kernel_tables.TICK << 56 | to << 28 | action.key  # type: ignore[no-any-return]
 
 
-def _check(engine: Engine, move: CheckKeys, frame: int, terminal: int) -> int:
-    """The code is shared by all frames with the same scalar actions (`Frame.begun`)."""
-    k, number = engine.kernel_tables, engine.key_set_number(move.key_set)
-    place, after = count(OPEN), move.key_set.after
+def _check_keys(engine: Engine, action: CheckKeys, frame: int, terminal: int) -> int:
+    """The code is shared by all frames with the same scalar actions (`Frame.in_scalar`)."""
+    k, number = engine.kernel_tables, engine.key_set_number(action.key_set)
+    place, after = count(OPEN), action.key_set.after
     engine.tables.checklists[number, k.ONLY_MORE :] = [
         -1 if f is None else engine.frame_number(f, (next(place), frame, terminal)) for f in after
     ]
@@ -69,26 +69,26 @@ def _check(engine: Engine, move: CheckKeys, frame: int, terminal: int) -> int:
     return code
 
 
-def _push(engine: Engine, move: Push, frame: int, terminal: int) -> int:
+def _push(engine: Engine, action: Push, frame: int, terminal: int) -> int:
     """What it opens is shared by all frames with the same `Frame.opens`."""
-    to = engine.frame_number(move.frame, (OPEN, frame, terminal))
-    below = engine.frame_number(move.waiting, (WAITING, frame, terminal))
+    to = engine.frame_number(action.frame, (OPEN, frame, terminal))
+    below = engine.frame_number(action.waiting, (WAITING, frame, terminal))
     opens = engine.frame(frame).opens
     if opens is not None:
         engine.pushes.setdefault(opens, {})[terminal] = to
     return engine.kernel_tables.PUSH << 56 | to << 28 | below  # type: ignore[no-any-return]
 
 
-def _pop(engine: Engine, move: Pop, frame: int, terminal: int) -> int:
-    then = engine.terminal_id(move.terminal, (-1 - frame, terminal))
+def _pop(engine: Engine, action: Pop, frame: int, terminal: int) -> int:
+    then = engine.terminal_id(action.terminal, (-1 - frame, terminal))
     return engine.kernel_tables.POP << 56 | then << 28  # type: ignore[no-any-return]
 
 
-_KINDS = {Goto: "GOTO", GotoIfNew: "ONCE", Recall: "RECALL"}
+_KINDS = {Goto: "GOTO", NewText: "ONCE", Recall: "RECALL"}
 _CODES: dict[type, Callable[[Engine, Any, int, int], int]] = {
     **dict.fromkeys(_KINDS, _to_one),
-    MarkSeen: _tick,
-    CheckKeys: _check,
+    NewKey: _new_key,
+    CheckKeys: _check_keys,
     Push: _push,
     Pop: _pop,
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from structgen.automata.interface import DEAD, Bytes
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.shortest_paths import ORDER, Ending, ends
-from structgen.automata.pushdown.machine import COMPARED, END_OF_TEXT, SKIP, Frame
+from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, TEXT_COMPARED, Frame
 from structgen.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class Completions:
 
     def _another(self, position: int, refused: Ending) -> tuple[Ending, int]:
         """A short way to end with the same terminal where the shortest text was read before."""
-        if self._engine.machine.needs_text(refused.terminal) != COMPARED:
+        if self._engine.machine.needs_text(refused.terminal) != TEXT_COMPARED:
             return refused, DEAD
         ties = itertools.count()
         queue = [(len(refused.path), next(ties), b"", position)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,19 +36,15 @@ from structgen.automata.pushdown.tables import (
 from structgen.errors import BudgetError
 from structgen.util.byte_words import in_words
 
-if TYPE_CHECKING:
-    pass
-
-
 WORD = 7  # bytes of a text that fit into an int64 beside their count
-_NO_MOVES: dict[int, int] = {}
+_NO_ACTIONS: dict[int, int] = {}
 _FRAME = struct.Struct("=9i")  # a row of `kernels.tables.Tables.frames`
 
 
 class Engine(Numbering, Automaton):
     """The pushdown automaton of one machine."""
 
-    MASKS = "structgen.masks.pushdown_masks:Walker"
+    MASKS = "structgen.masks.pushdown_masks:PushdownMasks"
 
     def __init__(
         self, make_machine: Callable[[], Machine[Any]], saved: storage.Saved | None = None
@@ -60,7 +56,7 @@ class Engine(Numbering, Automaton):
         self._seen_keys = SeenKeys(self._k.TAKEN)
         self._captures = Captures()
         #: actions that frames share: those of scalars' terminals by the number of a
-        #: `Frame.begun`, and the frames that terminals open by `Frame.opens`
+        #: `Frame.in_scalar`, and the frames that terminals open by `Frame.opens`
         self.checks: dict[int, dict[int, int]] = {}
         self.pushes: dict[Hashable, dict[int, int]] = {}
         if saved is None:
@@ -204,7 +200,7 @@ class Engine(Numbering, Automaton):
         if code == k.NEED_ROW:
             self.fill(int(need[0]))
         elif code == k.NEED_MOVE:
-            self.move(int(need[0]), int(need[1]))
+            self.fill_action(int(need[0]), int(need[1]))
         elif code == k.NEED_OPENING:
             self._predict(int(need[0]), int(need[1]))
         elif code == k.NEED_EVENT:
@@ -237,42 +233,42 @@ class Engine(Numbering, Automaton):
             if key_set >= self.tables.sizes[12]:
                 self.use(with_key_set(self.tables, key_set, frame.key_set))
                 write_key_set(self.tables_at, key_set, frame.key_set)
-        alike = number if frame.alike is frame else self._frame_ids[frame.alike]
-        begun = number if frame.begun is frame else self._frame_ids[frame.begun]
-        plain = lexeme if frame.is_scalar else 0
+        actions_of = number if frame.actions_of is frame else self._frame_ids[frame.actions_of]
+        in_scalar = number if frame.in_scalar is frame else self._frame_ids[frame.in_scalar]
+        only_scalar = lexeme if frame.only_scalar else 0
         begin = -2 - lexeme if frame.recalls else lexeme
         _FRAME.pack_into(
             self.tables.frames, _FRAME.size * number,
-            entry, begin, frame.low, frame.high, bits, key_set, alike, begun, plain,
+            entry, begin, frame.low, frame.high, bits, key_set, actions_of, in_scalar, only_scalar,
         )  # fmt: skip
-        for terminal, code in self.checks.get(begun, _NO_MOVES).items():
-            self._write(number, terminal, code)
+        for terminal, code in self.checks.get(in_scalar, _NO_ACTIONS).items():
+            self._add_action(number, terminal, code)
         if frame.opens is not None:
-            for terminal, opened in self.pushes.get(frame.opens, _NO_MOVES).items():
-                self._write(number, terminal, self._k.PUSH << 56 | opened << 28 | begun)
+            for terminal, opened in self.pushes.get(frame.opens, _NO_ACTIONS).items():
+                self._add_action(number, terminal, self._k.PUSH << 56 | opened << 28 | in_scalar)
 
-    def move(self, frame: int, terminal: int) -> None:
+    def fill_action(self, frame: int, terminal: int) -> None:
         """Compute the action of a terminal in a frame, and write it."""
-        move = self._ask_machine(self.machine.action, frame, terminal, b"")
-        code = self._k.DEAD if move is None else code_of(self, move, frame, terminal)
-        self._write(frame, terminal, code)
+        action = self._ask_machine(self.machine.action, frame, terminal, b"")
+        code = self._k.DEAD if action is None else code_of(self, action, frame, terminal)
+        self._add_action(frame, terminal, code)
 
     def _predict(self, frame: int, terminal: int) -> None:
         """Write what can be read behind a terminal before its action is known; else its action."""
         entry = self._ask_machine(self.machine.predicted_state, frame, terminal)
         q, k = self.existing_state_id(entry), self._k
         if q is None:
-            self.move(frame, terminal)
+            self.fill_action(frame, terminal)
         else:
             slot = k.SKIP_LABEL if self.terminal(terminal) == "{" else k.END_LABEL
-            self._write(frame, slot, q << 28 | terminal)
+            self._add_action(frame, slot, q << 28 | terminal)
 
-    def ensure_move(self, frame: int, terminal: int) -> None:
+    def ensure_action(self, frame: int, terminal: int) -> None:
         """Compute the action of a terminal in a frame unless it is known."""
         if self._k.lookup(self.tables.moves, frame << 32 | terminal) == self._k.UNKNOWN:
-            self.move(frame, terminal)
+            self.fill_action(frame, terminal)
 
-    def _write(self, frame: int, terminal: int, code: int) -> None:
+    def _add_action(self, frame: int, terminal: int, code: int) -> None:
         """Add an action to its hash table, which grows if need be."""
         while not self._k.keep_move(
             self.tables.moves, self.tables.sizes, frame << 32 | terminal, code
@@ -306,10 +302,10 @@ class Engine(Numbering, Automaton):
         """The position after a terminal in frame `at` of a stack node, as the machine decides."""
         contexts, k = self.tables.contexts, self._k
         if self.tables.needs_text[terminal] == k.LOOKED_AT:
-            move = self._ask_machine(self.machine.action, at, terminal, self.text(node))
-            if not isinstance(move, Goto | None):
+            action = self._ask_machine(self.machine.action, at, terminal, self.text(node))
+            if not isinstance(action, Goto | None):
                 raise inconsistent_tables()
-            found = None if move is None else move.frame
+            found = None if action is None else action.frame
         else:
             found = self._ask_machine(
                 self.machine.with_captures, at, terminal, self._captures.of(self, node)

@@ -19,7 +19,12 @@ from structgen.automata.lexer.lexicon import Lexicon, lexicon_of
 from structgen.regular.regex import Regex
 
 END_OF_TEXT = "end"  #: the terminal with which the whole text may end
-UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  #: what the captured text of a lexeme is needed for
+TEXT_UNUSED, TEXT_READ, TEXT_COMPARED, TEXT_CAPTURED = (
+    0,
+    1,
+    2,
+    3,
+)  #: what the captured text of a lexeme is needed for
 SKIP = "skip"  #: the terminal that leads from the entry of a frame to its lexeme
 
 
@@ -37,19 +42,19 @@ class Frame:
     allowed; allowed: a bit per name, which further restricts them, None for all; key_set: names
     that are also allowed only while they have not been seen.
 
-    alike: a frame with the same actions for all terminals that the lexeme can end with; begun: one
-    with the same actions for scalars' terminals. Such frames share one entry of the action table.
-    opens: equal in frames in which each terminal opens the same frame while `begun` waits below;
-    None if none do. is_scalar: whether only a scalar can come.
+    actions_of: a frame with the same actions for all terminals that the lexeme can end with;
+    in_scalar: one with the same actions for scalars' terminals. Such frames share one entry of the
+    action table. opens: equal in frames in which each terminal opens the same frame while
+    `in_scalar` waits below; None if none do. only_scalar: whether only a scalar can come.
 
     recalls: whether what comes after the entry depends on captures. SKIP is asked for with these
     then. Until it is answered the lexeme covers all beginnings that some captures allow; where it
-    ends, its captured text (LOOKED_AT) is read again.
+    ends, its captured text (TEXT_READ) is read again.
     """
 
     __slots__ = (
-        "alike", "allowed", "begun", "entry", "high", "is_scalar", "key_set", "lexeme", "low",
-        "opens", "recalls",
+        "actions_of", "allowed", "entry", "high", "in_scalar", "key_set", "lexeme", "low",
+        "only_scalar", "opens", "recalls",
     )  # fmt: skip
 
     def __init__(self, lexeme: LexState, entry: LexState | None = None) -> None:
@@ -59,9 +64,9 @@ class Frame:
         self.high = 0
         self.allowed: bytes | None = None
         self.key_set: KeySet | None = None
-        self.alike: Frame = self
-        self.begun: Frame = self
-        self.is_scalar = self.recalls = False
+        self.actions_of: Frame = self
+        self.in_scalar: Frame = self
+        self.only_scalar = self.recalls = False
         self.opens: Hashable = None
 
 
@@ -97,7 +102,7 @@ def goto(frame: Frame | None) -> Goto | None:
     return None if frame is None else Goto(frame)
 
 
-class GotoIfNew(NamedTuple):
+class NewText(NamedTuple):
     """As `Goto`, but not allowed if the same text (a JSON string) was read in the frame before."""
 
     frame: Frame
@@ -111,11 +116,11 @@ class Recall(NamedTuple):
     captures: bool = True
 
 
-class MarkSeen(NamedTuple):
+class NewKey(NamedTuple):
     """As `Goto`, and a key of the key set is marked as seen, which it must not have been before."""
 
     frame: Frame
-    position: int
+    key: int
 
 
 class CheckKeys(NamedTuple):
@@ -145,7 +150,7 @@ class Capture(NamedTuple):
     value: Any
 
 
-Action = Goto | GotoIfNew | Recall | MarkSeen | CheckKeys | Push | Pop
+Action = Goto | NewText | Recall | NewKey | CheckKeys | Push | Pop
 
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -227,7 +232,7 @@ class Machine(ABC, Generic[FrameT]):
     @staticmethod
     @abstractmethod
     def needs_text(terminal: Hashable) -> int:
-        """What its text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `GotoIfNew`, or KEPT."""
+        """What its text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `NewText`, or KEPT."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:
@@ -281,7 +286,7 @@ class TextMachine(Machine[Frame]):
     @staticmethod
     def needs_text(_terminal: Hashable) -> int:
         """See `Machine.needs_text`."""
-        return UNUSED
+        return TEXT_UNUSED
 
     def expected(self, _frame: Frame) -> str:
         """See `Machine.expected`."""

@@ -257,7 +257,7 @@ class Numbering:
             provenance.kinds.append(STATE)
             self.tables.recorded[q] = state.recorded
             if isinstance(state, KeyStart):
-                word_lists.announce(self, q, state)
+                word_lists.write_key_start(self, q, state)
                 self._fill_from(q, state)  # its row is asked for at once
         return q
 
@@ -298,7 +298,7 @@ class Numbering:
             return
         k, kind = self._k, t.within[q, self._k.KIND]
         if kind == k.SPANS_LATER:
-            if not expressions.go_on(self, q):
+            if not expressions.write_moves(self, q):
                 texts.write_state(self, q, self.state(q))
         elif kind == 0:
             state = self.state(q)

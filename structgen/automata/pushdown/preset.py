@@ -21,7 +21,7 @@ def preset_of(engine: Engine) -> Preset:
             break
         row = engine.tables.frames[number].tolist()
         for terminal in _terminals_behind(engine, row[k.LEXEME]):
-            engine.ensure_move(row[k.ALIKE], terminal)
+            engine.ensure_action(row[k.ALIKE], terminal)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
     lists = dict.fromkeys(f.key_set for f in frames if f.key_set is not None)
     return Preset(

@@ -14,7 +14,7 @@ import numpy as np
 from structgen.automata.lexer.lexer import End, LexState, open_ended_form
 from structgen.automata.pushdown.actions import frames_of
 from structgen.automata.pushdown.captures import Captures
-from structgen.automata.pushdown.machine import LOOKED_AT, Frame
+from structgen.automata.pushdown.machine import TEXT_READ, Frame
 from structgen.automata.pushdown.provenance import (
     BEFORE,
     FRAME,
@@ -68,12 +68,12 @@ def _frame_from(numbers: Numbering, kept: Captures, kind: int, source: int, term
         start: Frame = machine.start
         return start
     if kind != TEXT:
-        move = machine.action(numbers.frame(source), numbers.terminal(terminal), b"")
-        return frames_of(move)[kind]
+        action = machine.action(numbers.frame(source), numbers.terminal(terminal), b"")
+        return frames_of(action)[kind]
     frame = numbers.frame(int(numbers.tables.contexts[source, numbers.kernel_tables.FRAME]))
-    if machine.needs_text(numbers.terminal(terminal)) == LOOKED_AT:
-        move = machine.action(frame, numbers.terminal(terminal), numbers.text(source))
-        return frames_of(move)[0]
+    if machine.needs_text(numbers.terminal(terminal)) == TEXT_READ:
+        action = machine.action(frame, numbers.terminal(terminal), numbers.text(source))
+        return frames_of(action)[0]
     found: Frame | None = machine.with_captures(
         frame, numbers.terminal(terminal), kept.of(numbers, source)
     )
@@ -99,7 +99,7 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         elif place == MOVE:
             target = texts.next_move(numbers, parent)  # type: ignore[arg-type]
         elif place == REST:
-            target = word_lists.others(parent)
+            target = word_lists.fallback(parent)
         else:
             target = numbers.row_of(parent).targets[place]
     if not isinstance(target, LexState):
@@ -109,8 +109,8 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
 
 def _terminal_from(numbers: Numbering, q: int, place: int) -> Hashable:
     if q < 0:
-        move = numbers.machine.action(numbers.frame(-1 - q), numbers.terminal(place), b"")
-        return getattr(move, "terminal", None)
+        action = numbers.machine.action(numbers.frame(-1 - q), numbers.terminal(place), b"")
+        return getattr(action, "terminal", None)
     state = numbers.state(q)
     if place >= NAMED:
         return word_lists.terminal_of(state, place - NAMED)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ from structgen.regular.expressions.nodes import Chars, Literal, Words, is_open_e
 from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
     before_far_bounds,
-    is_held,
+    is_prepared,
     vector_automaton,
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
@@ -124,7 +124,7 @@ class EmbeddedDfa:
             return None
         return found, self._unbounded[0]
 
-    def go_on(self, numbers: Numbering, state: int) -> None:
+    def write_moves(self, numbers: Numbering, state: int) -> None:
         """Explore a state, and write the moves of all states explored since the last call."""
         automaton, role = self._automaton, self._text.role
         with automaton.lock:
@@ -254,18 +254,18 @@ def write_state(numbers: Numbering, q: int, text: Text) -> bool:
 
 def _embed(numbers: Numbering, q: int, embedded: EmbeddedDfa) -> None:
     numbers.embedded.append(embedded)
-    embedded.go_on(numbers, 0)
+    embedded.write_moves(numbers, 0)
     k, within = numbers.kernel_tables, numbers.tables.within
     within[q, k.HALF], within[q, k.DEPTH] = embedded.place, 0
 
 
-def go_on(numbers: Numbering, q: int) -> bool:
+def write_moves(numbers: Numbering, q: int) -> bool:
     """Write the moves of lexer state `q` if it belongs to an embedded DFA; False for others."""
     found = embedded_at(numbers, q)
     if found is None:
         return False
     embedded, state = found
-    embedded.go_on(numbers, state)
+    embedded.write_moves(numbers, state)
     return True
 
 
@@ -397,7 +397,7 @@ def _worth_entering(text: Text) -> Regex | None:
         return None
     words = language.high - language.low if isinstance(language, Words) else 0
     alone = len(text.vector) == 1 + isinstance(text.role, Key)  # beside the names of keys
-    if alone or FEWEST <= words <= MOST or is_held(language):
+    if alone or FEWEST <= words <= MOST or is_prepared(language):
         return language
     return None if text.narrow or not language.plain else language
 

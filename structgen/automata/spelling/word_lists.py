@@ -59,11 +59,11 @@ def word_list(state: LexState, k: Any) -> WordList | None:
         return WordList(
             words, positions, terminals, range(len(words)), spelled | _kept(state.vector, k)
         )
-    found = _told_apart(state)
+    found = _word_list_of_vector(state)
     return None if found is None else WordList(found[0], range(len(found[0])), *found[1:], spelled)
 
 
-def _told_apart(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:
+def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:
     """The words of finite languages, their terminals, and the index of each word's terminal.
 
     A terminal says which of the languages the word is in. None where a language is no list, and for
@@ -97,12 +97,12 @@ def terminal_of(state: Text, place: int) -> Hashable:
     names = state.vector[0]
     if isinstance(names, WordRange):
         return ("key", names.table.words[names.low + place])
-    found = _told_apart(state)
+    found = _word_list_of_vector(state)
     terminals = [] if found is None else found[1]
     return terminals[place] if place < len(terminals) else None
 
 
-def others(state: LexState) -> LexState | None:
+def fallback(state: LexState) -> LexState | None:
     """The fallback that reads any text that is not listed; None if there is none."""
     if isinstance(state, KeyStart):
         return state.rest
@@ -116,7 +116,7 @@ def _unlisted(languages: Vector, role: Any) -> Text:
     return Text((EMPTY, *languages), role)
 
 
-def announce(numbers: Numbering, q: int, state: KeyStart) -> None:
+def write_key_start(numbers: Numbering, q: int, state: KeyStart) -> None:
     """Write the fallback and flags of lexer state `q`, where a listed key may begin."""
     k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
     within[q, k.REST] = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
@@ -139,7 +139,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     order = _in_order(words)
     if not order:
         return False
-    rest = others(state)
+    rest = fallback(state)
     free = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
     ids = numbers.terminal_ids(found.terminals, q, NAMED)
     if not isinstance(order, range):

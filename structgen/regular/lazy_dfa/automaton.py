@@ -69,9 +69,9 @@ from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_comb
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
+    LengthLimited,
     SteppedSubAutomaton,
     UnionAutomaton,
-    Within,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
@@ -84,7 +84,7 @@ COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evi
 
 
 class AutomatonCache:
-    """A cache of automata by least recent use, of about MAX_KEPT states; pinned ones stay.
+    """A cache of automata by least recent use, of about MAX_CACHED states; pinned ones stay.
 
     Automata grow after they were added, so sizes are read again, a few at each miss: reading all of
     them would take milliseconds.
@@ -96,7 +96,7 @@ class AutomatonCache:
     def forget(self) -> None:
         """Empty the cache, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
-        self._held: dict[Regex | Vector, RegexAutomaton] = {}
+        self._pinned: dict[Regex | Vector, RegexAutomaton] = {}
         self._sizes: dict[Regex | Vector, int] = {}  # of each, when it was read last
         self._states = 0  # the sum of these sizes
         self._turn: Iterator[Regex | Vector] = iter(())  # whose sizes are read next
@@ -104,7 +104,7 @@ class AutomatonCache:
 
     def of(self, regex: Regex | Vector) -> RegexAutomaton:
         """The automaton of an expression or vector, cached or fresh. Raises TooLargeError."""
-        held = self._held.get(regex)
+        held = self._pinned.get(regex)
         if held is not None and held.size <= MAX_STATES:
             return held
         with self._lock:
@@ -112,7 +112,7 @@ class AutomatonCache:
             if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
-        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _begun(regex)
+        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _built(regex)
         with self._lock:
             self._found[regex] = found
             self._found.move_to_end(regex)
@@ -130,7 +130,7 @@ class AutomatonCache:
         self._states -= self._sizes.pop(regex)
 
     def _drop_some(self) -> None:
-        """Evict automata beyond MAX_STATES, and beyond MAX_KEPT those used least recently."""
+        """Evict automata beyond MAX_STATES, and beyond MAX_CACHED those used least recently."""
         turn = [*islice(self._turn, COUNTED)]
         if len(turn) < COUNTED:
             self._turn = iter([*self._found])
@@ -142,13 +142,13 @@ class AutomatonCache:
             if len(self._found) > 1 and self._states > MAX_CACHED:
                 self._drop(next(iter(self._found)))
 
-    def holds(self, regex: Regex) -> bool:
+    def is_pinned(self, regex: Regex) -> bool:
         """Whether the automaton of an expression is pinned."""
-        return regex in self._held
+        return regex in self._pinned
 
-    def hold(self, regex: Regex) -> RegexAutomaton:
+    def pin(self, regex: Regex) -> RegexAutomaton:
         """The automaton of an expression, pinned: it is never evicted."""
-        return self._held.setdefault(regex, self.of(regex))
+        return self._pinned.setdefault(regex, self.of(regex))
 
 
 _cache = AutomatonCache()
@@ -168,16 +168,16 @@ def vector_automaton(vector: Vector) -> VectorAutomaton | None:
     return None
 
 
-def is_held(regex: Regex) -> bool:
+def is_prepared(regex: Regex) -> bool:
     """Whether `prepare` pinned the automaton of an expression."""
-    return _cache.holds(regex)
+    return _cache.is_pinned(regex)
 
 
 def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton = _cache.hold(regex)
+    automaton = _cache.pin(regex)
     with automaton.lock:
         automaton.explore_near(count)
         found = automaton.unbounded(0)
@@ -218,17 +218,17 @@ def table_of(regex: Regex) -> TableAutomaton:
     return found
 
 
-def _begun(regex: Regex) -> RegexAutomaton:
+def _built(regex: Regex) -> RegexAutomaton:
     found = _first_that_fits(regex)
     if isinstance(found, TableAutomaton):
-        found.find_without_counters = partial(_without_counts, regex)
+        found.find_without_counters = partial(_automaton_without_counters, regex)
     return found
 
 
-def _without_counts(regex: Regex) -> WithoutCounters | None:
+def _automaton_without_counters(regex: Regex) -> WithoutCounters | None:
     """The automaton of an expression without its far bounds; None where that gains nothing."""
     rest, reach = without_counters(regex) or (None, 0)
-    found = None if rest is None or not reach else _waiting(rest, regex)
+    found = None if rest is None or not reach else _with_distance_to_end(rest, regex)
     return None if found is None else WithoutCounters(found[0], reach - found[1])
 
 
@@ -242,11 +242,11 @@ def before_far_bounds(regex: Regex) -> tuple[Regex, int]:
         return regex, INFINITE
     if is_length_bound(rest):
         return rest, reach - rest.shortest
-    found = _waiting(rest, regex)
+    found = _with_distance_to_end(rest, regex)
     return (regex, INFINITE) if found is None else (rest, reach - found[1])
 
 
-def _waiting(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, int] | None:
+def _with_distance_to_end(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, int] | None:
     """The automaton of `rest` (`bounded` without its bounds), and its `longest_distance_to_end`.
 
     None where that distance is not known, or some prefix of `bounded` is none of `rest`.
@@ -309,7 +309,7 @@ def _bounded(regex: Regex) -> RegexAutomaton:
     least = 0 if rest.shortest >= low else low  # a lower bound that always holds is dropped
     capped = least == 0 and high < INFINITE
     if isinstance(rest, SubAutomaton) and isinstance(base, SteppedSubAutomaton) and capped:
-        return SteppedSubAutomaton(Within(rest.state, high))
+        return SteppedSubAutomaton(LengthLimited(rest.state, high))
     if not isinstance(base, TableAutomaton):
         raise TooLargeError
     bare = without_counters(regex)

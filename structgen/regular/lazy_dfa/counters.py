@@ -85,10 +85,9 @@ def _is_bounded(part: Regex) -> bool:
 def without_redundant_bounds(regex: Regex, most: int = INFINITE, *, denied: bool = True) -> Regex:
     """Drop the repeat bounds that a limit of `most` characters implies anyway.
 
-    Up to that length the result has the same texts.
-
-    For example, a host name of at most 255 characters has at most 127 labels with their dots
-    anyway. denied: also simplify inside complements; without it every text of `regex` stays a text.
+    Up to that length the result has the same texts. For example, a host name of at most 255
+    characters has at most 127 labels with their dots, whatever their number is bounded by.
+    denied: also simplify inside complements; without it every text of `regex` stays a text.
     """
     again = partial(without_redundant_bounds, denied=denied)
     if most < 0 or _counts_to(regex) <= most:
@@ -189,7 +188,7 @@ def _reach(regex: Regex, near: int) -> int:
 
 
 def _own_reach(regex: Regex, far: int) -> int:
-    """`_reach` of the outermost repeat alone."""
+    """`_find_some_end` of the outermost repeat alone."""
     if not isinstance(regex, Repeat) or regex.high == INFINITE:
         return INFINITE
     shortest = regex.body.shortest
@@ -319,7 +318,7 @@ class CounterAutomaton(TableAutomaton):
         low, most = self._bounds.tolist()
         return bounded_ahead(base, at, low - size, most - size if most >= 0 else base.most[at])
 
-    def _knows_loops(self, order: Array) -> bool:
+    def _write_known_loops(self, order: Array) -> bool:
         """The loops of the base, for as many characters as the upper bound cannot matter."""
         if self._free < 0:
             return False
@@ -333,7 +332,8 @@ class LengthLimitAutomaton(TableAutomaton):
     """A DFA of states int32[S, 2]: a state of a base automaton explored on demand, and a count.
 
     A move stays if some end is near enough. That is plain as long as there is room; near the limit
-    the kernel asks for exact distances (`_learn`), which explores the base around the state.
+    the kernel asks for exact distances (`_refine_distance`), which explores the base around the
+    state.
     """
 
     def __init__(self, base: TableAutomaton, most: int, *, ends: bool) -> None:
@@ -341,79 +341,83 @@ class LengthLimitAutomaton(TableAutomaton):
         super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base, self._most = base, most
         self._k = kernels("regular.bounded_length")
-        self._said = np.zeros((0, 2), np.int32)
-        self._seen = -1  # how many states of the base were explored at the last `_look`
+        self._distances = np.zeros((0, 2), np.int32)
+        self._explored_before = (
+            -1
+        )  # how many states of the base were explored at the last `_update_distances`
         with base.lock:
-            self._reach(0)
+            self._find_some_end(0)
 
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
         with self._base.lock:
-            self._look()
+            self._update_distances()
             while (need := self._explore(state, end)) >= 0:
-                if self._said[need, self._k.SAID] & self._k.MOVES:
-                    self._learn(need)
+                if self._distances[need, self._k.SAID] & self._k.MOVES:
+                    self._refine_distance(need)
                 else:
-                    self._behind([need])
+                    self._successors([need])
 
     def _explore(self, state: int, end: int) -> int:
         moves = self._base.search.moves
         found: int = self._k.explore_capped(
-            moves, self._said, self.states, self.search, self._most, state, end
+            moves, self._distances, self.states, self.search, self._most, state, end
         )
         return found
 
-    def _look(self) -> None:
+    def _update_distances(self) -> None:
         """Update the distances to an end from what the base has explored since."""
-        base, k, known = self._base, self._k, len(self._said)
-        if base.found == self._seen:
+        base, k, known = self._base, self._k, len(self._distances)
+        if base.found == self._explored_before:
             return
-        self._seen, size = base.found, base.size
-        self._said = with_room(self._said, size)[:size]
-        self._said[known:] = k.FAR, 0
-        self._said[base.search.queue[:size] == 1, k.SAID] |= k.MOVES
-        k.nearest_ends(base.search.moves, base.ends, self._said)
+        self._explored_before, size = base.found, base.size
+        self._distances = with_room(self._distances, size)[:size]
+        self._distances[known:] = k.FAR, 0
+        self._distances[base.search.queue[:size] == 1, k.SAID] |= k.MOVES
+        k.nearest_ends(base.search.moves, base.ends, self._distances)
 
-    def _learn(self, state: int) -> None:
+    def _refine_distance(self, state: int) -> None:
         """Find a bound on the distance from a state of the base to an end, or the exact one."""
         try:
-            if self._said[state, self._k.UPPER] == self._k.FAR:
-                self._reach(state)
+            if self._distances[state, self._k.UPPER] == self._k.FAR:
+                self._find_some_end(state)
             else:
-                self._settle(state)
+                self._find_nearest_end(state)
         except TooLargeError as error:
             raise BudgetError(
                 f"whether a text ends within {self._most} characters takes too long to find out",
                 hint="simplify the pattern, or raise the limit",
             ) from error
 
-    def _reach(self, state: int) -> None:
+    def _find_some_end(self, state: int) -> None:
         """Find some end reachable from a state of the base, depth first."""
         waiting, seen = [state], {state}
-        self._look()
-        while self._said[state, self._k.UPPER] == self._k.FAR:
+        self._update_distances()
+        while self._distances[state, self._k.UPPER] == self._k.FAR:
             if not waiting or len(seen) > MAX_NEAR:
                 raise TooLargeError
-            new = sorted(self._behind([waiting.pop()]) - seen, reverse=True)
+            new = sorted(self._successors([waiting.pop()]) - seen, reverse=True)
             seen.update(new)
             waiting += new
 
-    def _settle(self, state: int) -> None:
+    def _find_nearest_end(self, state: int) -> None:
         """Find the distance from a state to an end, breadth first. Raises TooLargeError."""
         near, new, depth = {state}, {state}, 0
-        while depth < self._said[state, self._k.UPPER]:  # unexplored states may be nearer to an end
-            new = self._behind(new) - near
+        while (
+            depth < self._distances[state, self._k.UPPER]
+        ):  # unexplored states may be nearer to an end
+            new = self._successors(new) - near
             near |= new
             depth += 1
             if len(near) > MAX_NEAR:
                 raise TooLargeError
-        self._said[state, self._k.SAID] |= self._k.EXACT
+        self._distances[state, self._k.SAID] |= self._k.EXACT
 
-    def _behind(self, states: Iterable[int]) -> set[int]:
+    def _successors(self, states: Iterable[int]) -> set[int]:
         """The states of the base that some states lead to by one character."""
         for state in states:
             self._base.find(state, AT_ONCE)
-        self._look()
+        self._update_distances()
         moves = self._base.search.moves[list(states)]
         return set(moves[moves >= 0].tolist())
 
@@ -428,13 +432,13 @@ class LengthLimitAutomaton(TableAutomaton):
             base = self._base.ahead(0, self._base.size)
         return bounded_ahead(base, at, 0, self._most - size)
 
-    def _knows_loops(self, order: Array) -> bool:
+    def _write_known_loops(self, order: Array) -> bool:
         """The loops of the base, for as many characters as leave room for an end after them."""
         base, k = self._base, self._k
         with base.lock:
-            base.note()
-            known = (self._said[:, k.SAID] & k.MOVES) != 0
-            wait = int(self._said[known, k.UPPER].max(initial=0))
+            base.write_spans()
+            known = (self._distances[:, k.SAID] & k.MOVES) != 0
+            wait = int(self._distances[known, k.UPPER].max(initial=0))
             free = self._most - wait
             k.bound_loops(self.states, order, base.explored(), free, self.loops, self.often)
         return True

@@ -330,7 +330,7 @@ class PositionAutomaton(TableAutomaton):
         kernels("regular.required_ahead").look_behind(self._follow, self.classes.reads, found)
         return found
 
-    def _knows_loops(self, order: Array) -> bool:
+    def _write_known_loops(self, order: Array) -> bool:
         if self._open:
             self.loops[order], self.often[order] = -1, 255
         return self._open or self._listed

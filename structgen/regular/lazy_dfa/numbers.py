@@ -40,11 +40,15 @@ class NumberAutomaton(TableAutomaton):
 
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError for other languages."""
-        facts = constraints_of(regex)
-        if facts is None or facts.modulus >= MAX_MODULUS or facts.scale > MAX_SCALE:
+        constraints = constraints_of(regex)
+        if (
+            constraints is None
+            or constraints.modulus >= MAX_MODULUS
+            or constraints.scale > MAX_SCALE
+        ):
             raise TooLargeError
-        scientific = is_scientific(facts.spelling)
-        found = [_told(rule, scientific=scientific) for rule in by_sign(facts)]
+        scientific = is_scientific(constraints.spelling)
+        found = [_kernel_row(rule, scientific=scientific) for rule in by_sign(constraints)]
         self._rules = np.array([numbers for numbers, _ in found], np.int64)
         room = max(1, *(len(part) for _, parts in found for part in parts))
         spelled = "".join(part.ljust(room, "0") for _, parts in found for part in parts)
@@ -73,13 +77,13 @@ class NumberAutomaton(TableAutomaton):
         self._k.number_ends(self._rules, self._room, self.states, ends, begin)
         return ends.astype(np.bool_)
 
-    def _knows_loops(self, order: Array) -> bool:
+    def _write_known_loops(self, order: Array) -> bool:
         given = self._rules, self._room, self.states, order, self.loops, self.often
         self._k.loop_on_digits(*given, _DIGITS)
         return True
 
 
-def _told(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
+def _kernel_row(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
     """A range as kernels take it: the row of `kernels.numbers.columns`, and the digits of its ends.
 
     With a divisor the ends are moved to multiples of it. Raises TooLargeError.

@@ -47,7 +47,7 @@ class ProductAutomaton(TableAutomaton):
 
     def __init__(self, regex: Regex, table_of: TableOf) -> None:
         """table_of: makes the table of a part. Raises TooLargeError."""
-        parts, lines = _written(regex)
+        parts, lines = _compile_formula(regex)
         blocks = [*map(table_of, parts)]
         sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
@@ -128,7 +128,7 @@ class ProductAutomaton(TableAutomaton):
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_side(*given, self._dives, state, end)
             if need >= 0:  # a part has to be explored
-                self._parts.learn(need, count)
+                self._parts.explore(need, count)
                 self._side = self._side._replace(ahead=self._parts.ahead())
             elif need == k.FULL:  # grow, then drop what searches left, then give up
                 made, known, _ = self.search.sizes.tolist()
@@ -155,7 +155,7 @@ def is_boolean_combination(node: Regex) -> bool:
     )
 
 
-def _written(regex: Regex) -> tuple[Parts, Lines]:
+def _compile_formula(regex: Regex) -> tuple[Parts, Lines]:
     """The parts of an expression and its formula over them. Raises TooLargeError.
 
     The formula is in postfix form: (part, 1), or (AND, OR or NOT, number of operands); see
@@ -164,17 +164,17 @@ def _written(regex: Regex) -> tuple[Parts, Lines]:
     """
     parts: Parts = {}
     lines: Lines = []
-    _write(regex, parts, lines, frozenset())
+    _append_formula(regex, parts, lines, frozenset())
     if any(isinstance(part, Alt) and parts.keys() >= {*part.parts} for part in parts):
         fewer: Parts = {}
         longer: Lines = []
         with contextlib.suppress(TooLargeError):
-            _write(regex, fewer, longer, frozenset(parts))
+            _append_formula(regex, fewer, longer, frozenset(parts))
             return fewer, longer
     return parts, lines
 
 
-def _write(
+def _append_formula(
     node: Regex, parts: Parts, lines: Lines, alone: frozenset[Regex], depth: int = 0
 ) -> None:
     """Append the formula of a node. alone: unions of these parts are compiled to an OR."""
@@ -186,7 +186,7 @@ def _write(
         inner = node.parts
     if len(inner) > 1 or isinstance(node, Not):
         for part in inner:
-            _write(part, parts, lines, alone, depth + 1)
+            _append_formula(part, parts, lines, alone, depth + 1)
         what = k.NOT if isinstance(node, Not) else k.AND if isinstance(node, And) else k.OR
         lines.append((what, len(inner)))
     else:

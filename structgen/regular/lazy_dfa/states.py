@@ -143,9 +143,9 @@ class TableAutomaton(RegexAutomaton):
 
     states: uint64 or int32[S, W], what each state stands for (a bit set, a tuple of numbers, ...).
     search: `kernels.regular.glushkov.Search`, the moves, the hash table of states and the queue.
-    New moves are in `search` and `ends` at once; `note` then writes them as spans of code points.
-    max_eager_states: it pays to explore all states ahead of need up to so many. is_kernel_only:
-    kernels find all moves without asking Python.
+    New moves are in `search` and `ends` at once; `write_spans` then writes them as spans of code
+    points. max_eager_states: it pays to explore all states ahead of need up to so many.
+    is_kernel_only: kernels find all moves without asking Python.
     """
 
     max_eager_states = 1500
@@ -173,7 +173,9 @@ class TableAutomaton(RegexAutomaton):
             fewer=np.zeros(1, np.uint64),
             oftener=np.zeros(1, np.uint8),
         )
-        self._looked = 0  # how many states were explored when all were last searched for loops
+        self._searched_for_loops = (
+            0  # how many states were explored when all were last searched for loops
+        )
         #: makes the automaton without far bounds; see `counters`
         self.find_without_counters: Callable[[], WithoutCounters | None] = lambda: None
 
@@ -203,14 +205,14 @@ class TableAutomaton(RegexAutomaton):
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
         self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
-        self.note()
+        self.write_spans()
 
     def find(self, state: int, count: int) -> None:
         """Find the moves of a state and of the nearest ones after it, about `count` in all."""
         if self.search.queue[state] != 1:
-            self._go_on(state, count)
+            self._grow_and_find(state, count)
 
-    def _go_on(self, state: int, count: int) -> None:
+    def _grow_and_find(self, state: int, count: int) -> None:
         """Grow the table, then find the moves of a state and of at most `count` states in all."""
         found, used = self.search, self.size
         room = used + 2 * (count + len(self.classes.letters))
@@ -246,16 +248,16 @@ class TableAutomaton(RegexAutomaton):
     def explore_near(self, count: int) -> None:
         """See `RegexAutomaton.explore_near`."""
         while self.found < min(self.size, count):
-            self._go_on(self._next(), count - self.found)
-        self.note()
+            self._grow_and_find(self._next(), count - self.found)
+        self.write_spans()
 
     def explore_all(self, most: int) -> None:
         """Explore all states. Raises TooLargeError when there are more than `most`."""
         while self.found < self.size <= most:
-            self._go_on(self._next(), min(max(AT_ONCE, self.found), most))
+            self._grow_and_find(self._next(), min(max(AT_ONCE, self.found), most))
         if self.size > most:
             raise TooLargeError
-        self.note()
+        self.write_spans()
 
     def _next(self) -> int:
         """The first state without moves."""
@@ -272,7 +274,7 @@ class TableAutomaton(RegexAutomaton):
     def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
         """`ends` of states `begin` to `end` - 1."""
 
-    def note(self) -> None:
+    def write_spans(self) -> None:
         """Write the moves found since the last call as spans, and find loops."""
         made, known, k = self.made, self.known, kernels("regular.state_spans")
         now, done, _ = self.search.sizes.tolist()
@@ -280,25 +282,25 @@ class TableAutomaton(RegexAutomaton):
             return
         self._make_room(now, done, (done - known) * len(self.classes.low))
         begin = -1
-        if not self._knows_loops(self.search.order[known:done]):
-            begin = self._unlooked(known, done)
-        told = np.array([made, known, self.classes.total, begin], np.int64)
-        k.note(self.search, self._given, self._work, self.explored(), told)
+        if not self._write_known_loops(self.search.order[known:done]):
+            begin = self._search_loops_from(known, done)
+        progress = np.array([made, known, self.classes.total, begin], np.int64)
+        k.note(self.search, self._given, self._work, self.explored(), progress)
         self.made, self.known = now, done
 
-    def _unlooked(self, known: int, done: int) -> int:
+    def _search_loops_from(self, known: int, done: int) -> int:
         """The first of the `done` explored states in which to search for loops.
 
         Searching all of them again pays only where many are new.
         """
         if len(self._work.every) < len(self.states):
             self._work = type(self._work)(*(with_room(x, len(self.states)) for x in self._work))
-        if done < LOOK_AGAIN * self._looked:
+        if done < LOOK_AGAIN * self._searched_for_loops:
             return known
-        self._looked = done
+        self._searched_for_loops = done
         return 0
 
-    def _knows_loops(self, _order: Array) -> bool:
+    def _write_known_loops(self, _order: Array) -> bool:
         """Write `loops` and `often` of some states if they are known without a search."""
         return False
 

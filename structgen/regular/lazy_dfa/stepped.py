@@ -53,9 +53,9 @@ class SteppedAutomaton(RegexAutomaton):
     def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
         self._numbers = {start: 0}
-        told = self._facts(start)
-        super().__init__(ends=told[0])
-        self.loops[0], self.often[0] = told[2:]
+        facts = self._facts(start)
+        super().__init__(ends=facts[0])
+        self.loops[0], self.often[0] = facts[2:]
         self._places: dict[int, int] = {}  # explored state -> its index in `order`
 
     @abstractmethod
@@ -72,7 +72,7 @@ class SteppedAutomaton(RegexAutomaton):
             return
         spans = self._spans(state)
         if not self.often[state]:
-            self.loops[state], self.often[state] = self._again(state, spans)
+            self.loops[state], self.often[state] = self._own_loop(state, spans)
         at = int(self.first[self.known])
         end = at + len(spans)
         self._make_room(self.made, self.known + 1, len(spans))
@@ -122,13 +122,13 @@ class SteppedAutomaton(RegexAutomaton):
             begin, self.made = self.made, len(self._nodes)
             self._make_room(self.made, self.known)
             self.came[begin : self.made] = new
-            told = zip(*map(self._facts, self._nodes[begin:]), strict=True)
+            facts = zip(*map(self._facts, self._nodes[begin:]), strict=True)
             arrays: tuple[Array, ...] = self.ends, self.endless, self.loops, self.often
-            for array, each in zip(arrays, told, strict=True):
+            for array, each in zip(arrays, facts, strict=True):
                 array[begin : self.made] = each
         return spans
 
-    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
+    def _own_loop(self, state: int, spans: Numbers) -> tuple[int, int]:
         """`loops` and `often` of an explored state: the byte groups that lead back to itself."""
         if isinstance(spans, np.ndarray):
             spans = spans[spans[:, 2] == state].tolist()
@@ -153,7 +153,7 @@ class DerivedAutomaton(SteppedAutomaton):
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class LengthLimited:
     """A sub-automaton state with a limit: at most `most` more characters may follow."""
 
     state: Any
@@ -171,13 +171,13 @@ class Within:
         found = self.state.again if getattr(self.state, "may_end", False) else None
         return None if found is None else (found[0], min(found[1], self.most))
 
-    def moves(self) -> list[tuple[CharSet, Within]]:
+    def moves(self) -> list[tuple[CharSet, LengthLimited]]:
         """The moves after which some text is short enough."""
         if not self.most:
             return []
         most = self.most - 1
         found = [(chars, after) for chars, after in self.state.moves() if _ends_within(after, most)]
-        return [(chars, Within(after, most)) for chars, after in found]
+        return [(chars, LengthLimited(after, most)) for chars, after in found]
 
 
 def _ends_within(state: SubAutomatonState, most: int) -> bool:
@@ -256,7 +256,7 @@ class UnionAutomaton(SteppedAutomaton):
             ((at, spans),) = each
             head, tail = dead[:at], dead[at + 1 :]
             return [(low, high, (*head, target, *tail)) for low, high, target in spans]
-        return [*_together(each, dead)]
+        return [*_common_refinement(each, dead)]
 
     def _spans_of(self, at: int, state: int) -> list[Span]:
         part = self._parts[at]
@@ -273,13 +273,13 @@ class UnionAutomaton(SteppedAutomaton):
         with part.lock:  # so that the two are of one moment
             return ends, endless, int(part.loops[alone]), int(part.often[alone])
 
-    def _again(self, state: int, spans: Numbers) -> tuple[int, int]:
+    def _own_loop(self, state: int, spans: Numbers) -> tuple[int, int]:
         node: Any = self._nodes[state]
         *_, loops, often = self._facts(node)  # exploring a part may have found its loops
-        return (loops, often) if often else super()._again(state, spans)
+        return (loops, often) if often else super()._own_loop(state, spans)
 
 
-def _together(
+def _common_refinement(
     each: list[tuple[int, list[Span]]], dead: States
 ) -> Iterator[tuple[int, int, States]]:
     """The common refinement of the spans of several automata."""

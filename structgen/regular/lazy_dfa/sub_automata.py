@@ -130,7 +130,9 @@ class SubAutomatonStates:
         self._numbers = [np.array([number], np.int32) for number in range(count)]
         self._states = np.zeros(count, np.int32)  # of each node, its number in its own automaton
         self._copied = [0] * count  # of each automaton, how many explored states have been copied
-        self._told = [0] * count  # of each automaton, of how many states `ahead` has been copied
+        self._ahead_copied = [
+            0
+        ] * count  # of each automaton, of how many states `ahead` has been copied
         self._ahead = unknown_ahead(count)
         self.nodes = kernels("regular.sub_automata").Nodes(
             moves=np.full((count, len(self.classes.letters)), -1, np.int32),
@@ -139,7 +141,7 @@ class SubAutomatonStates:
             block=np.arange(count, dtype=np.int32),
         )
 
-    def learn(self, node: int, count: int) -> None:
+    def explore(self, node: int, count: int) -> None:
         """Explore a node and about `count` states of its automaton, and copy what is new."""
         place, state = int(self.nodes.block[node]), int(self._states[node])
         block, classes = self._blocks[place], self._classes[place]
@@ -168,14 +170,14 @@ class SubAutomatonStates:
         if self._made > len(self._ahead.may):
             self._ahead = type(self._ahead)(*(with_room(part, self._made) for part in self._ahead))
         for place, block in enumerate(self._blocks):
-            begin, numbers = self._told[place], self._numbers[place]
+            begin, numbers = self._ahead_copied[place], self._numbers[place]
             if begin < len(numbers):
                 with block.lock:
                     found = block.ahead(begin, len(numbers))
                 kernels("regular.required_ahead").spread(
                     found, self._bits[place], numbers[begin:], self._ahead
                 )
-                self._told[place] = len(numbers)
+                self._ahead_copied[place] = len(numbers)
         return self._ahead
 
     @found_once
@@ -243,7 +245,7 @@ class ComposedAutomaton(TableAutomaton):
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
         while (need := explore_sets(self, self._parts.nodes, self._after, state, end)) >= 0:
-            self._parts.learn(need, count)
+            self._parts.explore(need, count)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes, at = self._parts.nodes, self.states[begin:end].astype(np.int64) - 1

@@ -69,17 +69,17 @@ class SharedParts:
         """The numbers of some parts, sorted."""
         return sorted(map(self._number, parts))
 
-    def learn(self, waiting: Iterable[int]) -> None:
+    def explore(self, waiting: Iterable[int]) -> None:
         """Explore some parts, and those a few digits after them unless they are many.
 
         Tokens have several digits in a row, while signs and points mostly stand alone.
         """
         waiting = list(waiting)
         for _ in range(NEAR + 1 if len(waiting) <= MANY else 1):
-            rows = [self._learn(node) for node in waiting if not self.nodes.known[node]]
+            rows = [self._explore_one(node) for node in waiting if not self.nodes.known[node]]
             waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
 
-    def _learn(self, node: int) -> list[int]:
+    def _explore_one(self, node: int) -> list[int]:
         """Explore a part: for each class the number of the part it leads to, -1 for none."""
         if not self.nodes.known[node]:
             row = self.nodes.moves[node] = self._row(node)
@@ -88,20 +88,20 @@ class SharedParts:
         return self.nodes.moves[node].tolist()  # type: ignore[no-any-return]
 
     def _row(self, node: int) -> list[int]:
-        """The row of moves that `_learn` stores."""
+        """The row of moves that `_explore_one` stores."""
         part = self._parts[node]
         if isinstance(part, frozenset):
-            rows = [self._learn(self._number(one)) for one in part]
-            return [*map(self._together, zip(*rows, strict=True))]
+            rows = [self._explore_one(self._number(one)) for one in part]
+            return [*map(self._union_of, zip(*rows, strict=True))]
         row = [-1] * len(self._letters)
         for chars, target in part.steps() if isinstance(part, Regex) else part.moves():
-            after = _united(parts_of(target)) if isinstance(target, Regex) else target
+            after = _as_part(parts_of(target)) if isinstance(target, Regex) else target
             number = self._number(after)
             for place in _places_of(chars, self._letters):
                 row[place] = number
         return row
 
-    def _together(self, numbers: Sequence[int]) -> int:
+    def _union_of(self, numbers: Sequence[int]) -> int:
         """The number of the union of some parts; -1 is the empty language."""
         wanted = {number for number in numbers if number >= 0}
         if len(wanted) < 2:
@@ -127,7 +127,7 @@ class SharedParts:
         return number
 
 
-def _united(parts: Sequence[Part]) -> Part:
+def _as_part(parts: Sequence[Part]) -> Part:
     """The union of some parts as one part."""
     return parts[0] if len(parts) == 1 else frozenset(parts)
 
@@ -183,7 +183,7 @@ class SubsetAutomaton(TableAutomaton):
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
         with self.leaves.lock:
-            self.leaves.learn([int(node) - 1 for node in self.states[state] if node])
+            self.leaves.explore([int(node) - 1 for node in self.states[state] if node])
             explore_sets(self, self.leaves.nodes, NO_BLOCKS, state, end)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:

@@ -105,17 +105,17 @@ class VectorAutomaton(PositionAutomaton):
         found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
         return found
 
-    def _go_on(self, state: int, count: int) -> None:
+    def _grow_and_find(self, state: int, count: int) -> None:
         known = self.found
-        super()._go_on(state, count)
+        super()._grow_and_find(state, count)
         if self._dies:  # states in which a text is in no expression are dead: cut moves to them
             order, moves = self.search.order[known : self.found], self.search.moves
             to = moves[order]
             moves[order] = np.where((to >= 0) & (self.ends[to] == 0), -1, to)
 
-    def note(self) -> None:
-        """See `TableAutomaton.note`; any text may follow only where the outcome stays the same."""
-        super().note()
+    def write_spans(self) -> None:
+        """See `TableAutomaton.write_spans`; any text may follow only if the outcome stays."""
+        super().write_spans()
         free = self.ends[: self.made] == (1 if self.open_ended_index is not None else 0)
         self.endless[: self.made] &= free & (not self._dies)
 

@@ -179,7 +179,7 @@ def _spellings(*, multiples: bool) -> Regex:
     every = Range()
     if multiples:
         every = Range(modulus=1, scale=_FINEST)
-    scientific = _begun(Scientific.start(every))
+    scientific = _language_from(Scientific.start(every))
     return concat(_SIGN, alt(_PLAIN, concat(_ZERO, _EXPONENT), scientific))
 
 
@@ -252,21 +252,21 @@ class NumberConstraints(NamedTuple):
     spelling: str
 
 
-_facts: WeakKeyDictionary[Regex, NumberConstraints] = WeakKeyDictionary()
+_constraints: WeakKeyDictionary[Regex, NumberConstraints] = WeakKeyDictionary()
 #: for each alternative of a language, by its `id`, the language
-_wholes: WeakValueDictionary[int, Regex] = WeakValueDictionary()
-_facts[JSON_NUMBER] = NumberConstraints((None, False, None, False), 0, 0, "any")
+_languages_by_part: WeakValueDictionary[int, Regex] = WeakValueDictionary()
+_constraints[JSON_NUMBER] = NumberConstraints((None, False, None, False), 0, 0, "any")
 _NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
 
 
-def language_for(facts: NumberConstraints) -> Regex:
+def language_for(constraints: NumberConstraints) -> Regex:
     """The language for some constraints; `constraints_of` gives them back."""
-    language = _language(*facts)
+    language = _language(*constraints)
     if language is not EMPTY:
-        _facts.setdefault(language, facts)
+        _constraints.setdefault(language, constraints)
     if isinstance(language, Alt):
         for part in language.parts:
-            _wholes.setdefault(part.id, language)
+            _languages_by_part.setdefault(part.id, language)
     return language
 
 
@@ -276,7 +276,7 @@ def number_alternatives(language: Regex) -> list[Regex]:
     left = parts.copy()
     found: list[Regex] = []
     for part in parts:
-        whole = _wholes.get(part.id)
+        whole = _languages_by_part.get(part.id)
         if part in left and isinstance(whole, Alt) and parts.keys() >= {*whole.parts}:
             found.append(whole)
             for one in whole.parts:
@@ -286,7 +286,7 @@ def number_alternatives(language: Regex) -> list[Regex]:
 
 def constraints_of(language: Regex) -> NumberConstraints | None:
     """The constraints of a language that `number_language` made; None for all others."""
-    return _facts.get(language)
+    return _constraints.get(language)
 
 
 def conjunction(one: NumberConstraints, other: NumberConstraints) -> NumberConstraints | None:
@@ -298,18 +298,18 @@ def conjunction(one: NumberConstraints, other: NumberConstraints) -> NumberConst
     high = _tightest(one.ends[2:], other.ends[2:], -1)
     moduli = [Fraction(f.modulus, 10**f.scale) for f in (one, other) if f.modulus]
     both = NumberConstraints((*low, *high), *_common_multiple(moduli), narrow)
-    for facts in (one, other):  # keep the constraints of a single value as they were given
-        if facts.ends == both.ends and facts.spelling == narrow and is_single(both):
-            return facts
+    for constraints in (one, other):  # keep the constraints of a single value as they were given
+        if constraints.ends == both.ends and constraints.spelling == narrow and is_single(both):
+            return constraints
     return both
 
 
-def is_single(facts: NumberConstraints) -> bool:
+def is_single(constraints: NumberConstraints) -> bool:
     """Whether constraints leave a single value."""
-    low, low_open, high, high_open = facts.ends
+    low, low_open, high, high_open = constraints.ends
     if low is None or low != high or low_open or high_open:
         return False
-    return not facts.modulus or not low % Fraction(facts.modulus, 10**facts.scale)
+    return not constraints.modulus or not low % Fraction(constraints.modulus, 10**constraints.scale)
 
 
 @lru_cache(maxsize=4096)
@@ -322,9 +322,9 @@ def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     return alt(_magnitudes(above, spelling), concat(literal("-"), _magnitudes(below, spelling)))
 
 
-def by_sign(facts: NumberConstraints) -> tuple[Range, Range]:
+def by_sign(constraints: NumberConstraints) -> tuple[Range, Range]:
     """The range of values without a minus sign, and the range of magnitudes after one."""
-    (low, low_open, high, high_open), modulus, scale, spelling = facts
+    (low, low_open, high, high_open), modulus, scale, spelling = constraints
     above = _side(low, low_open, high, high_open, modulus, scale, spelling)
     if spelling == "digits" and (high is None or high >= 0):
         high, high_open = Fraction(0), True  # a sign is for numbers below zero only
@@ -367,11 +367,11 @@ def _magnitudes(rule: Range, spelling: str) -> Regex:
     if rule.empty:
         return EMPTY
     some = spelling == "any" and rule.is_plainly_met
-    plain = _begun(Decimal.start(rule), some=some)
+    plain = _language_from(Decimal.start(rule), some=some)
     if not is_scientific(spelling):
         return plain
     zero = concat(_ZERO, _EXPONENT) if rule.has(0) else EMPTY
-    return alt(plain, zero, _begun(Scientific.start(rule), some=some))
+    return alt(plain, zero, _language_from(Scientific.start(rule), some=some))
 
 
 def is_scientific(spelling: str) -> bool:
@@ -379,7 +379,7 @@ def is_scientific(spelling: str) -> bool:
     return spelling in {"any", "natural"}
 
 
-def _begun(start: SubAutomatonState | None, *, some: bool = False) -> Regex:
+def _language_from(start: SubAutomatonState | None, *, some: bool = False) -> Regex:
     """The language of a start state; `some` says that it is known to be non-empty."""
     if start is None:
         return EMPTY

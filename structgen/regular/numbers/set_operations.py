@@ -39,39 +39,39 @@ def number_intersection(*languages: Regex) -> Regex:
     """
     parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
     if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
-        parts = [_widened(part) for part in parts]
-    facts: NumberConstraints | None = None
+        parts = [_any_spelling(part) for part in parts]
+    constraints: NumberConstraints | None = None
     others: list[Regex] = []
     for part in parts:
         known = constraints_of(part)
-        joint = known if facts is None or known is None else conjunction(facts, known)
+        joint = known if constraints is None or known is None else conjunction(constraints, known)
         if joint is None:
             others.append(part)
         else:
-            facts = joint
-    if facts is not None and len(others) == 1 and (union := _united(others[0])):
-        one = language_for(facts)
+            constraints = joint
+    if constraints is not None and len(others) == 1 and (union := _single_values(others[0])):
+        one = language_for(constraints)
         return alt(*(number_intersection(one, part) for part in union))
-    whole = ANY if facts is None else language_for(facts)
+    whole = ANY if constraints is None else language_for(constraints)
     if whole is JSON_NUMBER and not all(isinstance(part, Not) for part in others):
         whole = ANY  # other languages of this module are within that of all numbers
     found = intersect(whole, *others)
     if not isinstance(found, And) or found in languages:
         return found
     try:
-        return EMPTY if intersect(_plain(found), PLAIN_NUMBER).is_empty() else found
+        return EMPTY if intersect(_without_exponents(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:
         return found  # whoever needs to know will look again, and say where
 
 
-def _united(language: Regex) -> list[Regex]:
+def _single_values(language: Regex) -> list[Regex]:
     """The parts of a union if each is a single value, else none."""
     found: list[Regex] = []
     for part in number_alternatives(language) if isinstance(language, Alt) else ():
         others = isinstance(part, Alt) and constraints_of(part) is None
         found += part.parts if isinstance(part, Alt) and others else (part,)
-    facts = [*map(constraints_of, found)]
-    return found if all(one is not None and is_single(one) for one in facts) else []
+    constraints = [*map(constraints_of, found)]
+    return found if all(one is not None and is_single(one) for one in constraints) else []
 
 
 def number_complement(language: Regex) -> Regex:
@@ -83,33 +83,33 @@ def number_complement(language: Regex) -> Regex:
     """
     if language is EMPTY or language is JSON_NUMBER:
         return EMPTY if language is JSON_NUMBER else JSON_NUMBER
-    widened = _widened(language)
+    widened = _any_spelling(language)
     return intersect(spelled(_strictness(widened)), complement(widened))
 
 
 def has_infinitely_many_values(language: Regex) -> bool:
     """Whether a language plainly has infinitely many values."""
-    facts = constraints_of(language)
-    if facts is None:
+    constraints = constraints_of(language)
+    if constraints is None:
         return False
-    low, _, high, _ = facts.ends
-    return low is None or high is None or (not facts.modulus and low < high)
+    low, _, high, _ = constraints.ends
+    return low is None or high is None or (not constraints.modulus and low < high)
 
 
 def multiples(language: Regex) -> Iterator[Decimal] | None:
     """The ascending values of a language of multiples between two ends; None of others."""
-    facts = constraints_of(language)
-    if facts is None or not facts.modulus:
+    constraints = constraints_of(language)
+    if constraints is None or not constraints.modulus:
         return None
-    low, low_open, high, high_open = facts.ends
+    low, low_open, high, high_open = constraints.ends
     if low is None or high is None:
         return None
-    step = Fraction(facts.modulus, 10**facts.scale)
+    step = Fraction(constraints.modulus, 10**constraints.scale)
     first, last = math.ceil(low / step), math.floor(high / step)
     first += low_open and first * step == low
     last -= high_open and last * step == high
     places = range(first, last + 1)
-    return (Decimal(f"{place * facts.modulus}E-{facts.scale}") for place in places)
+    return (Decimal(f"{place * constraints.modulus}E-{constraints.scale}") for place in places)
 
 
 def _is_spelling(node: Regex) -> bool:
@@ -122,19 +122,19 @@ def _is_spelling(node: Regex) -> bool:
     return rule is not None and not rule.point and not rule.natural
 
 
-def _widened(node: Regex) -> Regex:
+def _any_spelling(node: Regex) -> Regex:
     """A language with all spellings of its values in place of the natural ones."""
-    facts = constraints_of(node)
-    if facts is not None:
-        natural = facts.spelling in {"natural", "digits"}
-        return language_for(facts._replace(spelling="any")) if natural else node
+    constraints = constraints_of(node)
+    if constraints is not None:
+        natural = constraints.spelling in {"natural", "digits"}
+        return language_for(constraints._replace(spelling="any")) if natural else node
     if isinstance(node, And):
-        return intersect(*map(_widened, node.parts))
+        return intersect(*map(_any_spelling, node.parts))
     if isinstance(node, Alt):
         parts = number_alternatives(node)
-        return alt(*map(_widened, parts if len(parts) > 1 else node.parts))
+        return alt(*map(_any_spelling, parts if len(parts) > 1 else node.parts))
     if isinstance(node, Concat) and isinstance(node.tail, Alt) and not node.plain:
-        return alt(*(_widened(concat(node.head, part)) for part in node.tail.parts))
+        return alt(*(_any_spelling(concat(node.head, part)) for part in node.tail.parts))
     of, negative = (node.tail, True) if isinstance(node, Concat) else (node, False)
     rule = _rule_of(of)
     if rule is None or not rule.natural:
@@ -158,15 +158,15 @@ def _strictness(node: Regex) -> int:
     return 0 if rule is None or not rule.point else 2 if rule.modulus else 1
 
 
-def _plain(node: Regex) -> Regex:
+def _without_exponents(node: Regex) -> Regex:
     """A language without its automata that read exponents."""
     if isinstance(node, Alt | And):
-        parts = [_plain(part) for part in node.parts]
+        parts = [_without_exponents(part) for part in node.parts]
         return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
     if isinstance(node, Not):
-        return complement(_plain(node.body))
+        return complement(_without_exponents(node.body))
     if isinstance(node, Concat):
-        return concat(_plain(node.head), _plain(node.tail))
+        return concat(_without_exponents(node.head), _without_exponents(node.tail))
     return EMPTY if isinstance(node, SubAutomaton) and isinstance(node.state, Scientific) else node
 
 

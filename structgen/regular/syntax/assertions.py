@@ -1,10 +1,11 @@
 """Translation of patterns with anchors, word boundaries and lookarounds to exact expressions.
 
-A part of a pattern is translated together with what follows it (its `Rest`, a continuation),
-because that is where assertions look: `(?=x)r` is the intersection of `x.*` and r, `(?!x)r` that of
-r and the complement of `x.*`, `$r` is the empty string if r has it. What an assertion asks about
-the text before it is a `Context`: is there any, was the last character a word character, and the
-state of each lookbehind. Loops around assertions are expanded as they are walked.
+A part of a pattern is translated together with what follows it (its `Continuation`, a
+continuation), because that is where assertions look: `(?=x)r` is the intersection of `x.*` and r,
+`(?!x)r` that of r and the complement of `x.*`, `$r` is the empty string if r has it. What an
+assertion asks about the text before it is a `Context`: is there any, was the last character a word
+character, and the state of each lookbehind. Loops around assertions are expanded as they are
+walked.
 """
 
 from __future__ import annotations
@@ -101,15 +102,15 @@ class Scope:
         kinds = {part.kind for part in parts if isinstance(part, Edge)}
         self.lookbehinds = [part for part in parts if isinstance(part, Look) and part.behind]
         self.word = not kinds.isdisjoint(("boundary", "inside"))
-        self.anything: Rest = _Fixed(ANY)
+        self.anything: Continuation = _Fixed(ANY)
         self.origin = Context(
             "start" if self.word or "start" in kinds else "other",
             True,
             tuple(_before(look.body) for look in self.lookbehinds),
         )
-        self._thens: dict[tuple[Node, Rest], Rest] = {}
+        self._thens: dict[tuple[Node, Continuation], Continuation] = {}
 
-    def then(self, node: Node, rest: Rest) -> Rest:
+    def then(self, node: Node, rest: Continuation) -> Continuation:
         """A node, then a rest; the same object for the same pair."""
         found = self._thens.get((node, rest))
         if found is None:
@@ -175,7 +176,7 @@ def _before(body: Node) -> Regex:
     return _search(body, _Fixed(EPSILON))
 
 
-class Rest:
+class Continuation:
     """What follows a position, as a language that depends on the context there."""
 
     def __init__(self) -> None:
@@ -192,7 +193,7 @@ class Rest:
         raise NotImplementedError
 
 
-class _Fixed(Rest):
+class _Fixed(Continuation):
     """The end of the pattern."""
 
     def __init__(self, language: Regex) -> None:
@@ -203,14 +204,14 @@ class _Fixed(Rest):
         return self._language
 
 
-class _Then(Rest):
+class _Then(Continuation):
     """A node, then a rest."""
 
-    def __init__(self, node: Node, rest: Rest, scope: Scope) -> None:
+    def __init__(self, node: Node, rest: Continuation, scope: Scope) -> None:
         super().__init__()
         self._node, self._rest, self._scope = node, rest, scope
-        self._turns: dict[bool, Rest] = {}
-        self._after_first: Rest | None = None
+        self._turns: dict[bool, Continuation] = {}
+        self._after_first: Continuation | None = None
 
     def _find(self, context: Context) -> Regex:
         node, rest, scope = self._node, self._rest, self._scope
@@ -257,7 +258,7 @@ class _Then(Rest):
         body = self._scope.then(node.body, again)
         return body.at(context._replace(moved=False))
 
-    def _others(self, node: Loop) -> Rest:
+    def _others(self, node: Loop) -> Continuation:
         """The turns of a loop after the first."""
         high = node.high if node.high == INFINITE else node.high - 1
         if node.low == 0 and high == node.high:
@@ -272,10 +273,10 @@ class _Then(Rest):
         return self._rest.at(context)
 
 
-class _Again(Rest):
+class _Again(Continuation):
     """The further turns of a loop; a turn that read nothing counts only while it is needed."""
 
-    def __init__(self, loop: Rest, moved: bool, *, needed: bool) -> None:
+    def __init__(self, loop: Continuation, moved: bool, *, needed: bool) -> None:
         super().__init__()
         self._loop, self._moved, self._needed = loop, moved, needed
 
@@ -310,7 +311,7 @@ class _Reading:
     """A language without assertions, then a rest that depends on how it ends."""
 
     language: Regex
-    rest: Rest
+    rest: Continuation
     scope: Scope
     context: Context
     nullable: bool = field(default=False, compare=False)
@@ -392,7 +393,7 @@ def translate(node: Node, *, anchored: bool) -> Regex:
     return scope.then(node, _Fixed(EPSILON)).at(scope.origin)
 
 
-def _search(node: Node, rest: Rest) -> Regex:
+def _search(node: Node, rest: Continuation) -> Regex:
     """Any text, then a node, then a rest."""
     scope = Scope(node)
     return scope.then(ANY, scope.then(node, rest)).at(scope.origin)

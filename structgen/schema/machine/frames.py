@@ -61,8 +61,8 @@ class JsonFrame(Frame):
 
     def __init__(self, kind: str, stage: str) -> None:
         self.entry, self.low, self.high, self.allowed = None, 0, 0, None
-        self.key_set, self.alike, self.begun = None, self, self
-        self.is_scalar = self.recalls = False
+        self.key_set, self.actions_of, self.in_scalar = None, self, self
+        self.only_scalar = self.recalls = False
         self.opens = None
         self.kind = kind
         self.stage = stage

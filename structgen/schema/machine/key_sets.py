@@ -18,9 +18,9 @@ from structgen.automata.pushdown.machine import (
     Action,
     CheckKeys,
     Goto,
-    GotoIfNew,
     KeySet,
-    MarkSeen,
+    NewKey,
+    NewText,
     Pop,
 )
 from structgen.schema.machine.frames import JsonFrame, Thread
@@ -39,7 +39,7 @@ class NameSet(KeySet):
     values: the frames in which a value comes, by what it must fit; begun: the first of these.
     """
 
-    __slots__ = ("begun", "key", "open", "threads", "values")
+    __slots__ = ("in_scalar", "key", "open", "threads", "values")
 
     def __init__(self, thread: Thread) -> None:
         matcher: ObjectMatcher = thread.matcher
@@ -48,7 +48,7 @@ class NameSet(KeySet):
         self.open: JsonFrame = self.frame("open")
         self.key: JsonFrame | None = None
         self.values: dict[NormalForm, JsonFrame] = {}
-        self.begun: JsonFrame | None = None
+        self.in_scalar: JsonFrame | None = None
 
     @property
     def thread(self) -> Thread:
@@ -131,19 +131,19 @@ class KeySetFrames:
             return None
         return before_next(layout) if layout.comma is layout.inner else None
 
-    def _named_key(self, names: NameSet, name: str) -> MarkSeen | None:
+    def _named_key(self, names: NameSet, name: str) -> NewKey | None:
         """The frame after a name, which is marked as seen in the key set beside it."""
         matcher: ObjectMatcher = names.thread.matcher
         position = matcher.position(name)
         if not matcher.possible_names[position]:
             return None
-        return MarkSeen(self._value(names, matcher.child(name)), position)
+        return NewKey(self._value(names, matcher.child(name)), position)
 
-    def _unnamed_key(self, names: NameSet, mask: int) -> GotoIfNew | None:
+    def _unnamed_key(self, names: NameSet, mask: int) -> NewText | None:
         """The frame after a key without a name, which is in the languages of `mask`."""
         for key_class in names.thread.matcher.key_classes:
             if mask >> (names.open.others.index(key_class.language) + 1) & 1:  # bit 0: names
-                return GotoIfNew(self._value(names, key_class.child))
+                return NewText(self._value(names, key_class.child))
         return None
 
     def _value(self, names: NameSet, child: Expr) -> JsonFrame:
@@ -153,7 +153,7 @@ class KeySetFrames:
         if frame is None:
             frame = names.values[form] = names.frame("value")
             frame.vector = (form,)
-            names.begun = frame.begun = names.begun or frame
+            names.in_scalar = frame.in_scalar = names.in_scalar or frame
             self._begin(frame)
         return frame
 
@@ -171,7 +171,7 @@ class KeySetFrames:
     def _after(self, names: NameSet, more: bool, ends: bool) -> JsonFrame:
         """The frame after a value: may `more` follow, and may the object end?"""
         frame = names.frame("after")
-        frame.alike = names.open
+        frame.actions_of = names.open
         frame.lexeme = after_member(more, "}" if ends else None, self._layout)
         return frame
 
@@ -181,7 +181,7 @@ class KeySetFrames:
             return names.open
         if names.key is None:
             names.key, opened = names.frame("key"), names.open
-            names.key.alike, names.key.entry = opened, opened.entry
+            names.key.actions_of, names.key.entry = opened, opened.entry
             names.key.high, names.key.allowed = opened.high, opened.allowed
             names.key.others = opened.others
             names.key.lexeme = self._key_start(names, closing=False)

@@ -36,7 +36,7 @@ DIGITS = 3  # digits of a number that one token may have
 
 @lru_cache(maxsize=16)
 def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Lexicon:
-    """The lexicon of JSON texts in a layout; spelling: of numbers; for the rest see `free_machine`."""
+    """The lexicon of JSON texts in a layout; spelling: of numbers; others as in `free_machine`."""
     frames = _preset(free_machine(layout, declared, gap)).frames
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
     bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)

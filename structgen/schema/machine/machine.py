@@ -18,15 +18,15 @@ from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.lexer.separators import Fork
 from structgen.automata.pushdown.machine import (
-    COMPARED,
-    KEPT,
-    LOOKED_AT,
-    UNUSED,
+    TEXT_CAPTURED,
+    TEXT_COMPARED,
+    TEXT_READ,
+    TEXT_UNUSED,
     Action,
     Capture,
     Goto,
-    GotoIfNew,
     Machine,
+    NewText,
     Pop,
     Push,
     Recall,
@@ -68,11 +68,11 @@ from structgen.schema.values import Value, scalar
 
 # what the text of a lexeme is needed for, by kind of its terminal
 _TEXT_NEEDS = {
-    "later": LOOKED_AT,
-    "other": LOOKED_AT,
-    "item": KEPT,
-    "free": COMPARED,
-    "once": COMPARED,
+    "later": TEXT_READ,
+    "other": TEXT_READ,
+    "item": TEXT_CAPTURED,
+    "free": TEXT_COMPARED,
+    "once": TEXT_COMPARED,
 }
 _NOTHING_READ = Fork(())
 
@@ -130,7 +130,11 @@ class JsonMachine(Machine[JsonFrame]):
     @staticmethod
     def needs_text(terminal: Hashable) -> int:
         """See `Machine.needs_text`."""
-        return _TEXT_NEEDS.get(terminal[0], UNUSED) if isinstance(terminal, tuple) else UNUSED
+        return (
+            _TEXT_NEEDS.get(terminal[0], TEXT_UNUSED)
+            if isinstance(terminal, tuple)
+            else TEXT_UNUSED
+        )
 
     def compares(self, frame: JsonFrame) -> bool:
         """See `Machine.compares`: within arrays whose items differ or repeat."""
@@ -205,7 +209,8 @@ class JsonMachine(Machine[JsonFrame]):
         if kind == "array":
             threads = comparing_texts(threads)
         return Push(
-            opened or self._frame(kind, "open", threads, captured=frame.captures_child), frame.begun
+            opened or self._frame(kind, "open", threads, captured=frame.captures_child),
+            frame.in_scalar,
         )
 
     def _close(self, frame: JsonFrame, mask: int, once: bool) -> Action | None:
@@ -224,7 +229,7 @@ class JsonMachine(Machine[JsonFrame]):
         ):
             return Recall(self._frame("array", "read", threads, captured=frame.captured))
         after = self._frame(frame.kind, "after", threads, captured=frame.captured)
-        return GotoIfNew(after, frame.captures_child) if once else Goto(after, frame.captures_child)
+        return NewText(after, frame.captures_child) if once else Goto(after, frame.captures_child)
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame after a comma; None if nothing may follow."""
@@ -243,7 +248,7 @@ class JsonMachine(Machine[JsonFrame]):
             frame, [(t, transition) for t, at in ready for transition in t.matcher.transitions(at)]
         )
 
-    def _unnamed_key(self, frame: JsonFrame, mask: int) -> GotoIfNew | None:
+    def _unnamed_key(self, frame: JsonFrame, mask: int) -> NewText | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
         taken = [
             (t, transition)
@@ -253,7 +258,7 @@ class JsonMachine(Machine[JsonFrame]):
             for transition in t.matcher.transitions_by_class(t.progress, key_class, left)
         ]
         after = self._await_value(frame, taken)
-        return None if after is None else GotoIfNew(after)
+        return None if after is None else NewText(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
         """The frame after a key."""
@@ -420,10 +425,10 @@ class JsonMachine(Machine[JsonFrame]):
         vector = frame.vector
         plain = not (closing or frame.captures_child or frame.texts_compared)
         if plain and len(vector) == 1 and not (vector[0].arrays or vector[0].objects):
-            frame.is_scalar = True
+            frame.only_scalar = True
             return scalar_start(vector[0], self._layout.surrogates)
         if plain and vector in self._starts:
-            lexeme, frame.is_scalar = self._starts[vector]
+            lexeme, frame.only_scalar = self._starts[vector]
             return lexeme
         arrays, objects = False, False
         for form in vector:
@@ -431,12 +436,12 @@ class JsonMachine(Machine[JsonFrame]):
             objects = objects or bool(form.objects and self._costs.objects(form))
         brackets = "[" * arrays + "{" * objects + "]" * closing
         scalars = tuple([scalars_of(form) for form in vector])
-        frame.is_scalar = not brackets
+        frame.only_scalar = not brackets
         kind = "item" if frame.captures_child else "value"
         kinds = "once" if frame.texts_compared else kind, kind
         lexeme = value_start(scalars, brackets, kinds, self._layout.surrogates)
         if plain:
-            self._starts[vector] = lexeme, frame.is_scalar
+            self._starts[vector] = lexeme, frame.only_scalar
         return lexeme
 
     def expected(self, frame: JsonFrame) -> str:

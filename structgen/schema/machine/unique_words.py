@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.separators import Fork
-from structgen.automata.pushdown.machine import Action, CheckKeys, Goto, KeySet, MarkSeen, Pop
+from structgen.automata.pushdown.machine import Action, CheckKeys, Goto, KeySet, NewKey, Pop
 from structgen.regular.words import IndexedWords, WordRange
 from structgen.schema.machine.frames import JsonFrame, Thread
 from structgen.schema.machine.lexemes import after_member, before_lexeme, word_start
@@ -51,7 +51,7 @@ class WordSet(KeySet):
         """What a terminal does, other than to open a value (see `Machine.action`)."""
         kind, value = terminal if isinstance(terminal, tuple) else (terminal, 0)
         if kind == "key":
-            return MarkSeen(self.read, self.positions[value])
+            return NewKey(self.read, self.positions[value])
         if kind == "value":
             return CheckKeys(self)
         if kind == ",":

@@ -87,7 +87,7 @@ def accepts(automaton: RegexAutomaton, text: str) -> bool:
 
 def fresh(regex: Regex) -> RegexAutomaton:
     """A new automaton, shared with nobody."""
-    found = lazy_automaton._begun(regex)
+    found = lazy_automaton._built(regex)
     assert isinstance(found, RegexAutomaton)
     return found
 

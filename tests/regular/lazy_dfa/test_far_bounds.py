@@ -16,7 +16,7 @@ from structgen.errors import BudgetError
 from structgen.regular.expressions.nodes import Repeat
 from structgen.regular.lazy_dfa import automaton as lazy_automaton
 from structgen.regular.lazy_dfa import counters
-from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
+from structgen.regular.lazy_dfa.automaton import _built, automaton_of
 from structgen.regular.lazy_dfa.counters import FAR, without_counters, without_redundant_bounds
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import INFINITE, Regex, matches, repeat
@@ -70,7 +70,7 @@ def test_states_go_on_alike_as_far_as_is_said(
         monkeypatch.setattr(counters, bound, far)
     if pair.regex.longest == 0:
         return
-    automaton, rnd = _begun(pair.regex), random.Random(seed)
+    automaton, rnd = _built(pair.regex), random.Random(seed)
     state = 0
     for _ in range(rnd.randrange(LONGEST)):
         spans = automaton.spans_from(state)
@@ -147,7 +147,7 @@ def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.M
         raise BudgetError("too long")
 
     regex = parse("^[a-z]{1,255}$", anchored=True)
-    automaton = _begun(regex)
+    automaton = _built(regex)
     assert lazy_automaton.before_far_bounds(regex)[1] < INFINITE
     monkeypatch.setattr(lazy_automaton, "automaton_of", never)
     assert lazy_automaton.before_far_bounds(regex) == (regex, INFINITE)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.regular.expressions.nodes import Repeat
-from structgen.regular.lazy_dfa.automaton import _begun, automaton_of
+from structgen.regular.lazy_dfa.automaton import _built, automaton_of
 from structgen.regular.lazy_dfa.counters import (
     CounterAutomaton,
     LengthLimitAutomaton,
@@ -119,7 +119,7 @@ def test_what_was_found_is_written_down_when_it_is_asked_for(how: str) -> None:
         for _ in range(40):
             state = rnd.randrange(known.size)
             known.find(state, 5) if how == "find" else known.explore(state)
-        known.note()
+        known.write_spans()
         assert known.known == known.found
         waiting = {(0, 0)}
         met = set(waiting)
@@ -135,7 +135,7 @@ def test_what_was_found_is_written_down_when_it_is_asked_for(how: str) -> None:
 
 def _fresh(pattern: str) -> TableAutomaton:
     """An automaton of which nothing is known yet."""
-    found = _begun(parse(f"^{pattern}$"))
+    found = _built(parse(f"^{pattern}$"))
     assert isinstance(found, TableAutomaton)
     return found
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from structgen.errors import BudgetError
 from structgen.regular.lazy_dfa import product
-from structgen.regular.lazy_dfa.automaton import _begun, table_of
+from structgen.regular.lazy_dfa.automaton import _built, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.numbers.language import (
@@ -100,7 +100,7 @@ def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
     exact = intersect(spellings(multiple_of=[1]), language)  # what all constraints are exact on
     if not any(rule(Fraction(text)) for text in TEXTS_OF_NUMBERS):
         return
-    automaton = _begun(exact)
+    automaton = _built(exact)
     assert isinstance(automaton, ProductAutomaton)
     for text in TEXTS_OF_NUMBERS:
         assert accepts(automaton, text) == rule(Fraction(text)), text
@@ -110,12 +110,12 @@ def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
 def test_a_bound_and_a_multiple_that_must_not_be() -> None:
     """As derivatives have it, for all that numbers look like; two bounds are one language."""
     regex = intersect(number_language(minimum=3), complement(number_language(multiple_of=[2])))
-    automaton = _begun(regex)
+    automaton = _built(regex)
     assert isinstance(automaton, ProductAutomaton)
     for text in NUMBERS:
         assert accepts(automaton, text) == matches(regex, text), text
     both: Regex = number_intersection(number_language(minimum=3), number_language(maximum=5))
-    assert [n for n in map(str, range(9)) if accepts(_begun(both), n)] == ["3", "4", "5"]
+    assert [n for n in map(str, range(9)) if accepts(_built(both), n)] == ["3", "4", "5"]
 
 
 @settings(max_examples=60, deadline=None)

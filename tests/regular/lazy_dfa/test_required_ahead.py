@@ -10,7 +10,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions import search
 from structgen.regular.expressions.logic import complement
 from structgen.regular.expressions.search import is_nonempty
-from structgen.regular.lazy_dfa.automaton import _begun, table_of
+from structgen.regular.lazy_dfa.automaton import _built, table_of
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.product import ProductAutomaton
 from structgen.regular.lazy_dfa.states import TableAutomaton
@@ -65,7 +65,7 @@ def test_no_text_reads_what_is_ruled_out(pattern: str, other: str, high: int) ->
     for language in (one, bounded, concat(bounded, rest)):
         if language.longest == 0 or not is_nonempty(language):
             continue
-        automaton = _begun(language)
+        automaton = _built(language)
         if isinstance(automaton, TableAutomaton):
             agrees(automaton, [text for text in TEXTS if matches(language, text)][:30])
 
@@ -82,7 +82,7 @@ def test_positions_say_exactly_what_follows() -> None:
 
 def test_blocks_say_what_follows_behind_them() -> None:
     """Of an address: what is left of its first part, and all of its second."""
-    automaton = _begun(format_built("email"))
+    automaton = _built(format_built("email"))
     assert isinstance(automaton, ComposedAutomaton)
     may, must, least, most = read_from(automaton, after(automaton, 0, "ab") or 0)
     assert {"@", "!"} <= may
@@ -132,7 +132,7 @@ def test_with_plain_python_kernels() -> None:
     name = intersect(parse("[ab]+", anchored=True), repeat(ANY_CHAR, 1, 2))
     end: Regex = intersect(parse("(a|@)*b", anchored=True), repeat(ANY_CHAR, 0, 3))
     language = concat(name, concat(parse("@", anchored=True), end))
-    automaton = _begun(language)
+    automaton = _built(language)
     assert isinstance(automaton, ComposedAutomaton)
     assert read_from(automaton, 0) == ({*"ab@"}, {*"@b"}, 3, 6)
     both = ProductAutomaton(intersect(language, parse("^(..)*$")), table_of)

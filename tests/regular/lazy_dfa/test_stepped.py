@@ -12,7 +12,7 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedSubAutomaton, Within
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, LengthLimited, SteppedSubAutomaton
 from structgen.regular.regex import ANY_CHAR, intersect, matches, repeat
 from structgen.schema.formats.formats import format_built
 
@@ -150,7 +150,7 @@ def test_what_may_follow_in_any_order_stays_within_bounds() -> None:
     """So many characters as are promised follow, and no more than the bound allows."""
     rnd = random.Random(3)
     for most in (3, 40, 200):
-        state: Any = Within(start("hostname"), most)
+        state: Any = LengthLimited(start("hostname"), most)
         while state.most:
             chars, often = state.again
             assert often <= state.most

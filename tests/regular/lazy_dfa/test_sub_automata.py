@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.regular.lazy_dfa.automaton import _begun
+from structgen.regular.lazy_dfa.automaton import _built
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
@@ -79,7 +79,7 @@ def test_intersections_and_complements_are_met_in_tables(patterns: list[str], si
     for regex, rule in cases:
         if regex.longest == 0 or regex.is_empty():
             continue
-        automaton = _begun(regex)
+        automaton = _built(regex)
         for text in SOME_TEXTS:
             assert accepts(automaton, text) == rule(text), (patterns, signs, text)
             assert is_never_stuck(automaton, text)
@@ -113,7 +113,7 @@ def test_what_repeats_may_be_any_block(pattern: str, other: str, low: int, more:
         rests = {text[:-1], text[1:-1]} if text.startswith("a") and len(text) > 1 else {text[:-1]}
         return any(repeats(r, n) for r in rests for n in range(low, low + more + 1))
 
-    automaton = _begun(regex)
+    automaton = _built(regex)
     for text in SOME_TEXTS:
         assert accepts(automaton, text) == wanted(text), (pattern, other, low, more, text)
 
@@ -137,7 +137,7 @@ def test_numbers_are_read_by_tables(
     regex = number_language(
         minimum=low, maximum=high, multiple_of=[] if multiple is None else [multiple]
     )
-    automaton = _begun(regex)
+    automaton = _built(regex)
     assert isinstance(automaton, NumberAutomaton)
     for text in NUMBERS:
         value = value_of(text)
@@ -167,7 +167,7 @@ def test_languages_of_numbers_share_what_lies_behind_their_bounds() -> None:
 def test_what_has_no_table_is_derived() -> None:
     """A part that would take too many positions is found by derivatives, and right."""
     regex = intersect(parse("(.{1,63}x){1,127}", anchored=True), parse("[^z]*"))
-    automaton = _begun(intersect(regex, complement(parse("aa"))))
+    automaton = _built(intersect(regex, complement(parse("aa"))))
     assert isinstance(automaton, DerivedAutomaton)
     assert accepts(automaton, "abxx")
     assert not accepts(automaton, "aabx")
@@ -177,7 +177,7 @@ def test_what_has_no_table_is_derived() -> None:
 def test_many_states_of_a_block_at_once() -> None:
     """A part that may begin again and again is in as many states as there are beginnings."""
     body = intersect(parse("a[ab]{9}", anchored=True), complement(parse("a{10}", anchored=True)))
-    automaton = _begun(concat(parse("[ab]*", anchored=True), body))
+    automaton = _built(concat(parse("[ab]*", anchored=True), body))
     assert isinstance(automaton, ComposedAutomaton)
     oracle = re.compile("[ab]*(?!a{10})a[ab]{9}")
     for text in map("".join, itertools.islice(itertools.product("ab", repeat=12), 0, 4096, 37)):
@@ -189,7 +189,7 @@ def test_many_states_of_a_block_at_once() -> None:
 @pytest.mark.parametrize("name", ["date-time", "email", "idn-email"])
 def test_formats_have_tables(name: str) -> None:
     """Formats that join several kinds of parts read their texts, and are never stuck."""
-    automaton = _begun(format_built(name))
+    automaton = _built(format_built(name))
     assert isinstance(automaton, ComposedAutomaton)
     texts = ["2016-12-31T23:59:60Z", "2016-12-31t18:29:60.5-05:30", "2017-01-01T05:29:60+05:30",
              "2016-12-31T23:59:60+05:30", "2016-12-31T23:58:60Z", "2015-02-29T00:00:00Z",
@@ -205,7 +205,7 @@ def test_formats_have_tables(name: str) -> None:
 def test_octets_of_international_addresses_are_counted() -> None:
     """As by derivatives, for texts of letters of all sizes near the bound of the local part."""
     regex = format_built("idn-email")
-    automaton, draw, fitting = _begun(regex), random.Random(3), 0
+    automaton, draw, fitting = _built(regex), random.Random(3), 0
     for _ in range(60):
         local, size = "", draw.randrange(58, 68)
         while len(local.encode()) < size:
@@ -219,7 +219,7 @@ def test_octets_of_international_addresses_are_counted() -> None:
 def test_what_any_text_may_follow_is_told_apart_no_more() -> None:
     """Of many words anywhere in a text, a state does not say which ones have been there."""
     words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
-    automaton = _begun(parse("|".join(words)))
+    automaton = _built(parse("|".join(words)))
     assert isinstance(automaton, TableAutomaton)
     automaton.explore_all(200)
     oracle = re.compile("|".join(words))

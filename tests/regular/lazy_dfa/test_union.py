@@ -7,7 +7,7 @@ import random
 import pytest
 
 from structgen.regular.expressions.nodes import Alt
-from structgen.regular.lazy_dfa.automaton import _begun
+from structgen.regular.lazy_dfa.automaton import _built
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton, UnionAutomaton
 from structgen.regular.regex import Regex, alt, matches
@@ -35,7 +35,7 @@ def union(names: tuple[str, ...]) -> Regex:
 def test_a_union_reads_what_one_of_its_parts_reads(names: tuple[str, ...]) -> None:
     """Each text is in it that is in a part, and each that begins one can be read so far."""
     language = union(names)
-    automaton = _begun(language)
+    automaton = _built(language)
     assert isinstance(automaton, UnionAutomaton)
     assert isinstance(language, Alt)
     for text in (*TEXTS, "AB", "ABCD"):
@@ -46,7 +46,7 @@ def test_a_union_reads_what_one_of_its_parts_reads(names: tuple[str, ...]) -> No
 def test_a_union_leads_on_as_its_derivatives_do(names: tuple[str, ...]) -> None:
     """What leads on, where texts may end, and what any characters may follow."""
     language, rnd = union(names), random.Random(3)
-    automaton, derived = _begun(language), DerivedAutomaton(language)
+    automaton, derived = _built(language), DerivedAutomaton(language)
     for _ in range(40):
         state, node, size = 0, 0, rnd.randrange(8)
         for _ in range(size):
@@ -69,4 +69,4 @@ def test_only_unions_are_united() -> None:
     """Others have no parts that any text may fit."""
     for language in (format_built("hostname"), parse("a|b"), parse("ab")):
         with pytest.raises(TooLargeError):
-            UnionAutomaton(language, _begun)
+            UnionAutomaton(language, _built)
