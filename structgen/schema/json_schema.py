@@ -138,9 +138,9 @@ class JsonSchema(MachineSpec):
         """See `Spec.to_json`."""
         documents = {}
         if self.registry is not None:
-            from structgen.schema.references.documents import stated
+            from structgen.schema.references.documents import with_stated_draft
 
-            documents = {uri: stated(self.registry[uri]) for uri in self.registry}
+            documents = {uri: with_stated_draft(self.registry[uri]) for uri in self.registry}
         return {
             "schema": self.schema,
             "property_order": self.property_order,

@@ -1,4 +1,4 @@
-"""In: the text of a JSON value. Out: a hashable value, equal where JSON Schema says so.
+"""JSON values as hashable Python objects that are equal exactly where JSON Schema says so.
 
 Numbers compare by value whatever their spelling, objects whatever the order of their keys, and
 booleans are no numbers (JSON Schema core, section 4.2.2).
@@ -38,7 +38,7 @@ class Members:
 
 
 def scalar(text: bytes) -> Value:
-    """The value of a text that is no array or object."""
+    """The value of the text of a scalar."""
     return value_of(json.loads(text, parse_int=Decimal, parse_float=_decimal))
 
 
@@ -53,7 +53,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def value_of(data: Any) -> Value:
-    """The value of what `json.loads` returned."""
+    """The hashable value of data as `json.loads` returns it."""
     if isinstance(data, bool):
         return Boolean(data)
     if isinstance(data, float):
@@ -68,7 +68,7 @@ def value_of(data: Any) -> Value:
 
 
 def members(pairs: Iterable[tuple[str, Value]]) -> Members:
-    """The value of an object."""
+    """The hashable value of an object with these members."""
     return Members(frozenset(pairs))
 
 

@@ -1,4 +1,4 @@
-"""In: generated schemas and values. Out: proof that texts are accepted iff another library says so.
+"""Generated schemas and values: texts are accepted iff another library validates them.
 
 A small, fixed part of what `python -m tests.fuzz.fuzz` does by the hundred thousand;
 STRUCTGEN_THOROUGH=1 draws many more examples. A failure shows the schema made as small as it goes.

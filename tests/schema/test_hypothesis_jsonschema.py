@@ -1,7 +1,7 @@
-"""In: instances that hypothesis-jsonschema draws. Out: accepted exactly where jsonschema agrees.
+"""Instances that hypothesis-jsonschema draws are accepted exactly where jsonschema agrees.
 
 Its strategies for objects do not run with current versions of hypothesis; objects are drawn by the
-project's own strategies in `test_json_fuzz`.
+project's own strategies in `tests.fuzz`.
 """
 
 from __future__ import annotations

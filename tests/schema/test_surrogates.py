@@ -1,4 +1,4 @@
-r"""In: JSON strings with paired and unpaired surrogates. Out: proof that the choice is kept.
+r"""Surrogates in JSON strings, paired and unpaired, are refused or allowed as `surrogates` says.
 
 The oracle is `json.loads`, which keeps an unpaired surrogate, and the pattern on the text with
 U+FFFD in the place of each.

@@ -1,1 +1,1 @@
-"""The nearest schema that a provider of models accepts."""
+"""Export to the JSON Schema dialects of providers of language models."""

@@ -1,4 +1,4 @@
-"""In: what a conjunction says of arrays and objects. Out: the same in a dialect."""
+"""Writes what a case demands of arrays and objects in a dialect."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BRANCHING = (IN_PLACE | SAYS_TYPE) - {"type", "enum", "const"}
 _JOINING = frozenset(("allOf", "$ref"))
 
 
-def replaces_items(schema: Exported) -> bool:
-    """Whether `unevaluatedItems` says what `items` after all others would say."""
+def acts_as_items(schema: Exported) -> bool:
+    """Whether `unevaluatedItems` does the same as `items` would."""
     rivals = {"items", "additionalItems", "contains"} | _BRANCHING
     return "unevaluatedItems" in schema and not rivals & schema.keys()
 
 
-def sees_all_keys(exporter: Exporter, members: Members, schema: Exported) -> bool:
-    """Whether `unevaluatedProperties` applies to the keys that no subschema of the case names."""
+def applies_to_all_other_keys(exporter: Exporter, members: Members, schema: Exported) -> bool:
+    """Whether `unevaluatedProperties` applies to all keys that no subschema of the case names."""
     first = members[0][1]
     if schema is not first or "unevaluatedProperties" not in schema:
         return False
@@ -45,12 +45,12 @@ def sees_all_keys(exporter: Exporter, members: Members, schema: Exported) -> boo
     )
 
 
-def _speaks_of(type_: str, schema: Exported) -> bool:
+def _is_about(type_: str, schema: Exported) -> bool:
     return any(TYPE_OF.get(keyword) == type_ for keyword in schema)
 
 
 def closed_object(properties: Exported, dialect: ProviderDialect) -> Exported:
-    """An object with exactly these keys, all required, as far as the dialect can say."""
+    """An object with exactly these keys, all required, as far as the dialect can express it."""
     schema: Exported = {"type": "object", "properties": properties, "required": list(properties)}
     if dialect.takes("object", "additionalProperties"):
         schema["additionalProperties"] = False
@@ -67,7 +67,7 @@ def array(exporter: Exporter, members: Members) -> Exported | None:
     found = _arrays(exporter, members)
     if found is None:
         return None
-    place = pointer_of(*_saying(members, ("items", "prefixItems")))
+    place = pointer_of(*_first_with(members, ("items", "prefixItems")))
     prefix = [exporter.write(found.child(i), place) for i in range(found.prefix)]
     possible = next((i for i, child in enumerate(prefix) if child is None), None)
     if possible is not None:
@@ -90,18 +90,18 @@ def array(exporter: Exporter, members: Members) -> Exported | None:
         branches = heads + ([tail] if tail is not None else [])
         schema["items"] = exporter.union(branches) or {"type": "null"}
         if len(heads) > 0 and any(child != schema["items"] for child in branches):
-            atom, keyword = _saying(members, ("prefixItems", "items"))
+            atom, keyword = _first_with(members, ("prefixItems", "items"))
             exporter.lose(atom, keyword, "looser", "the dialect cannot say which item comes where")
     _put_counts(exporter, members, schema, found.least, most)
     return schema
 
 
 def _arrays(exporter: Exporter, members: Members) -> ArrayAlt | None:
-    """What all subschemas of a case say of items, together."""
+    """The conjunction of what the subschemas of a case demand of items."""
     lists: list[tuple[tuple[Expr, ...], Expr]] = []
     least, most = 0, None
     for atom, schema in members:
-        if not _speaks_of("array", schema):
+        if not _is_about("array", schema):
             continue
         subschema = Subschema(exporter.schemas, atom)
         KEYWORDS["items"][0](subschema)
@@ -109,7 +109,7 @@ def _arrays(exporter: Exporter, members: Members) -> ArrayAlt | None:
             return None
         said = subschema.conjuncts[-1].arrays[0]
         lists += said.lists
-        if replaces_items(schema):
+        if acts_as_items(schema):
             child = exporter.schemas.child(schema["unevaluatedItems"], atom, "unevaluatedItems")
             head = said.lists[0][0] if said.lists else ()
             lists.append(((TRUE,) * len(head), child))
@@ -131,11 +131,11 @@ def _put_counts(
             continue
         if dialect.takes("array", keyword) and values and keyword == "minItems":
             schema[keyword] = max(value for value in values if value <= count)
-        atom, said = _saying(members, (keyword, "items", "prefixItems", "additionalItems"))
+        atom, said = _first_with(members, (keyword, "items", "prefixItems", "additionalItems"))
         exporter.lose(atom, said, "looser", f"the dialect cannot say {keyword!r}: {count}")
 
 
-def _saying(members: Members, keywords: tuple[str, ...]) -> tuple[Atom, str]:
+def _first_with(members: Members, keywords: tuple[str, ...]) -> tuple[Atom, str]:
     """The first subschema with one of the keywords, in the order of the keywords."""
     for keyword in keywords:
         for atom, schema in members:
@@ -149,11 +149,11 @@ def _saying(members: Members, keywords: tuple[str, ...]) -> tuple[Atom, str]:
 
 def object_(exporter: Exporter, members: Members) -> Exported | None:
     """The schema of the objects of a case, None if no object fits."""
-    said = [_object(exporter, a) for a, s in members if _speaks_of("object", s)]
+    said = [_object(exporter, a) for a, s in members if _is_about("object", s)]
     if None in said:
         return None
     groups = [group for o in said if o for group in o.groups]
-    if members and sees_all_keys(exporter, members, members[0][1]):
+    if members and applies_to_all_other_keys(exporter, members, members[0][1]):
         groups.append(_unevaluated(exporter, members[0][0], groups))
     required = dict.fromkeys(name for o in said if o for name in o.required)
     names = dict.fromkeys([*(name for group in groups for name in group.named), *required])
@@ -174,7 +174,7 @@ def object_(exporter: Exporter, members: Members) -> Exported | None:
     if rest is not True and dialect.takes("object", "additionalProperties"):
         schema["additionalProperties"] = rest
     if rest is not False and impossible:
-        atom, keyword = _saying(members, ("properties",))
+        atom, keyword = _first_with(members, ("properties",))
         text = f"the dialect cannot forbid the keys {', '.join(map(repr, impossible))}"
         exporter.lose(atom, keyword, "looser", text)
     _put_required(exporter, members, schema, list(required))
@@ -185,13 +185,13 @@ def object_(exporter: Exporter, members: Members) -> Exported | None:
 
 
 def _naming(members: Members, name: str) -> tuple[Atom, str, str]:
-    """Where a key has its schema."""
+    """The path to the schema of a key, for losses."""
     atoms = (atom for atom, schema in members if name in schema.get("properties", {}))
     return next(atoms, members[0][0]), "properties", name
 
 
 def _object(exporter: Exporter, atom: Atom) -> ObjectAlt | None:
-    """What one subschema says of keys."""
+    """What one subschema demands of members."""
     subschema = Subschema(exporter.schemas, atom)
     KEYWORDS["properties"][0](subschema)
     if not subschema.conjuncts:
@@ -204,7 +204,7 @@ def _object(exporter: Exporter, atom: Atom) -> ObjectAlt | None:
 
 
 def _unevaluated(exporter: Exporter, atom: Atom, groups: list[PropertyGroup]) -> PropertyGroup:
-    """The group that `unevaluatedProperties` comes to beside these."""
+    """The `PropertyGroup` that `unevaluatedProperties` amounts to beside these."""
     child = exporter.schemas.child(
         atom.value["unevaluatedProperties"], atom, "unevaluatedProperties"
     )
@@ -214,10 +214,12 @@ def _unevaluated(exporter: Exporter, atom: Atom, groups: list[PropertyGroup]) ->
 
 
 def _rest(exporter: Exporter, members: Members, groups: list[PropertyGroup]) -> Exported | bool:
-    """What `additionalProperties` comes to: false, true, or a schema."""
+    """The value of `additionalProperties` in the result: false, true, or a schema."""
     dialect = exporter.dialect
     closed = any(group.additional == FALSE and not group.patterns for group in groups)
-    where = _saying(members, ("additionalProperties", "patternProperties", "properties", "type"))
+    where = _first_with(
+        members, ("additionalProperties", "patternProperties", "properties", "type")
+    )
     if closed and dialect.takes("object", "additionalProperties"):
         return False
     if dialect.closed:
@@ -226,7 +228,7 @@ def _rest(exporter: Exporter, members: Members, groups: list[PropertyGroup]) -> 
         )
         return False
     if any(group.names is not ANY for group in groups):
-        atom, keyword = _saying(members, ("propertyNames",))
+        atom, keyword = _first_with(members, ("propertyNames",))
         exporter.lose(atom, keyword, "looser", "the dialect has no such keyword")
     choices = [_choices(group) for group in groups]
     telling = [alternatives for alternatives in choices if TRUE not in alternatives]
@@ -288,5 +290,5 @@ def _put_key_counts(
         if dialect.takes("object", keyword):
             schema[keyword] = count
         else:
-            atom, _ = _saying(members, (keyword,))
+            atom, _ = _first_with(members, (keyword,))
             exporter.lose(atom, keyword, "looser", "the dialect has no such keyword")

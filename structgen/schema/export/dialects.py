@@ -1,4 +1,4 @@
-"""In: the name of a provider. Out: a table of the JSON Schema that it accepts.
+"""Tables of the JSON Schema dialects that providers accept.
 
 The tables hold what the providers' own documentation said on the date of `as_of`; code elsewhere
 reads them and knows no provider. Where a page is silent, the stricter reading is in the table.
@@ -22,7 +22,7 @@ NUMBER_TYPES = ("number", "integer")
 
 @dataclass(frozen=True)
 class Loss:
-    """Something that an exported schema does not say as the original did.
+    """Something that the exported schema does not demand as the original did.
 
     pointer, keyword: where in the original. effect: "looser" (values fit that did not), "stricter"
     (values that did fit no longer do), "both", or "same" (only an annotation is gone).

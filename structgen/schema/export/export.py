@@ -1,8 +1,8 @@
-"""In: a schema and a provider's dialect. Out: the nearest schema that it accepts, and the losses.
+"""Exports a schema to the JSON Schema dialect of a provider, and lists what is lost.
 
-Each subschema is taken apart into cases (`dialect_cases`) and written anew, type by type, with the
-keywords of the dialect; what cannot be said is left out and listed. The result is checked against
-the dialect's rules before it is handed out.
+Each subschema is split into cases (`normal_form.cases`) and written anew, type by type, with the
+keywords of the dialect; what it cannot express is left out and listed as a `Loss`. The result is
+checked against the rules of the dialect (`export.rules`) before it is returned.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.inspection import COMPANIONS, Inspection
 from structgen.util.json_pointer import escape_pointer
 
-WRAPPED = "value"  # the key of a root that had to become an object
+WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
 
-# What `cases` and the writers of the types below deal with; all else is listed as lost.
+# The keywords that are written, by `cases` and by type; all others are listed as losses.
 WRITTEN = frozenset(TYPE_OF) - {
     "contains", "minContains", "maxContains", "uniqueItems",
     "dependentRequired", "dependentSchemas", "dependencies",
@@ -72,7 +72,7 @@ def export_schema(
 
 
 class Exporter:
-    """Writes one schema in one dialect."""
+    """Writes one schema in one dialect. losses: what has been lost so far, each once."""
 
     def __init__(self, spec: Any, to: ProviderDialect) -> None:
         self.dialect = to
@@ -95,7 +95,7 @@ class Exporter:
         self.losses[Loss(pointer_of(atom, *below), keyword, effect, message)] = None
 
     def beyond_limit(self, optional: list[str]) -> list[str]:
-        """Of the optional keys of an object, those for which the dialect has no room left."""
+        """The optional keys of an object that exceed the limit of the dialect."""
         most = self.dialect.limits.optional
         room = len(optional) if most is None else max(most - self._optional, 0)
         self._optional += min(room, len(optional))
@@ -116,9 +116,9 @@ class Exporter:
         if key in self._names:
             self._definitions[self._names[key]] = body
         if self.dialect.object_root and body.get("type") != "object":
-            text = f"the root must be an object: the value stands under its key {WRAPPED!r}"
+            text = f"the root must be an object: the value stands under its key {WRAPPER_KEY!r}"
             self.losses[Loss("#", "type", "both", text)] = None
-            body = containers.closed_object({WRAPPED: body}, self.dialect)
+            body = containers.closed_object({WRAPPER_KEY: body}, self.dialect)
         if self._definitions:
             body = body | {"$defs": self._definitions}
         for pointer, keyword, message in violations(body, self.dialect):
@@ -200,10 +200,10 @@ class Exporter:
         return {"anyOf": distinct}
 
     def _case(self, case: Case, common: list[Atom]) -> Exported | None:
-        members = [(atom, self.cases.heeded(atom)) for atom in case]
+        members = [(atom, self.cases.effective(atom)) for atom in case]
         found = self._values(case, members)
         if found is None:
-            said = self._said_types(members)
+            said = self._stated_types(members)
             implied = {} if said is not None else self._implied_types(members)
             types = said if said is not None else set(implied) or _BASIC
             found = self._of_types(types, members)
@@ -220,8 +220,8 @@ class Exporter:
         return None if whole is None else self._notes(own) | whole
 
     @staticmethod
-    def _said_types(members: Members) -> set[str] | None:
-        """The JSON types that `type` leaves, None where it stands nowhere."""
+    def _stated_types(members: Members) -> set[str] | None:
+        """The JSON types that the `type` keywords leave, None where there are none."""
         said = [schema["type"] for _, schema in members if "type" in schema]
         if not said:
             return None
@@ -230,7 +230,7 @@ class Exporter:
         return common - {"integer"} if "number" in common else common
 
     def _implied_types(self, members: Members) -> dict[str, tuple[Atom, str]]:
-        """The JSON types that keywords are about, each with one of these keywords."""
+        """The JSON types that keywords are about, each with the first such keyword."""
         implied: dict[str, tuple[Atom, str]] = {}
         for atom, schema in members:
             for keyword in schema:
@@ -259,7 +259,7 @@ class Exporter:
         return [schema]
 
     def _anything(self, pointer: str) -> Exported:
-        """The nearest to a schema that fits everything: dialects want types."""
+        """The nearest to a schema that every value fits: dialects demand types."""
         text = "every value fits; of arrays only flat ones are left"
         text += ", of objects only empty ones" if self.dialect.closed else ""
         self.losses[Loss(pointer, "type", "stricter", text)] = None
@@ -274,7 +274,7 @@ class Exporter:
     # -- values ---------------------------------------------------------------------------------
 
     def _values(self, case: Case, members: Members) -> list[Exported] | None:
-        """The schemas of the values that `enum` and `const` leave, None where neither stands."""
+        """The schemas of the values that `enum` and `const` leave, None where there is neither."""
         listing = next(
             ((a, k, s) for a, s in members for k in ("const", "enum") if self._lists(a, s, k)), None
         )
@@ -305,7 +305,7 @@ class Exporter:
     # -- losses and notes -----------------------------------------------------------------------
 
     def _restricts(self, atom: Atom, keyword: str) -> bool:
-        """Whether a keyword has an effect where it stands."""
+        """Whether a keyword of a subschema restricts anything."""
         visit = self.inspection.by_schema.get(id(atom.value))
         if visit is None:  # in another document
             return self.inspection.has_function(keyword, self.schemas.place(atom).draft)
@@ -332,14 +332,14 @@ class Exporter:
 
     def _is_said(self, keyword: str, schema: Exported, members: Members) -> bool:
         if keyword == "unevaluatedProperties":
-            return containers.sees_all_keys(self, members, schema)
-        return keyword == "unevaluatedItems" and containers.replaces_items(schema)
+            return containers.applies_to_all_other_keys(self, members, schema)
+        return keyword == "unevaluatedItems" and containers.acts_as_items(schema)
 
     def _notes(self, atoms: list[Atom]) -> Exported:
         """Title, description and the like: of the first subschema that has them."""
         found: Exported = {}
         for atom in atoms:
-            schema = self.cases.heeded(atom)
+            schema = self.cases.effective(atom)
             for keyword in schema:
                 if keyword in self.dialect.common and keyword != "nullable":
                     found.setdefault(keyword, schema[keyword])

@@ -1,6 +1,6 @@
-"""In: an exported schema and a dialect. Out: what in it the dialect does not accept.
+"""Checks a schema against the rules of a provider's dialect.
 
-Independent of how schemas are exported: the exporter checks its own work with it, and so do tests.
+Independent of how schemas are exported: the exporter checks its own results with it, as tests do.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _limits(schema: Any, dialect: ProviderDialect) -> Iterator[Violation]:
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema inside a schema, itself included."""
+    """Every subschema, the schema itself included."""
     todo = [schema]
     while todo:
         part = todo.pop()

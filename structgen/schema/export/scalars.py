@@ -1,4 +1,4 @@
-"""In: what a conjunction says of numbers and strings, or its values. Out: the same in a dialect."""
+"""Writes what a case demands of numbers and strings, or its constants, in a dialect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _put_bound(
 def string(
     members: Members, dialect: ProviderDialect, lose: Lose, enforced: Callable[[Atom, str], bool]
 ) -> Exported:
-    """Lengths, pattern and format of strings; `enforced`: has a keyword of a subschema effect?"""
+    """Lengths, pattern and format of strings. enforced: whether a keyword restricts anything."""
     found: Exported = {}
     for keyword, pick in (("minLength", max), ("maxLength", min)):
         said = [(schema[keyword], atom) for atom, schema in members if keyword in schema]
@@ -113,7 +113,7 @@ class Values:
         self._lose(*self._place, "looser", text)
 
     def listed(self, values: list[Any]) -> list[Exported]:
-        """Schemas that together fit exactly these values, as far as the dialect can say."""
+        """Schemas that together fit exactly these values, as far as the dialect can express it."""
         by_type: dict[str, list[Any]] = {}
         for value in values:
             by_type.setdefault(type_of(value), []).append(value)

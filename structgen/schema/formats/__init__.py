@@ -1,1 +1,1 @@
-"""Formats: the exact language of the strings that have each `format`."""
+"""Formats: for each value of the `format` keyword the language of its strings."""

@@ -1,4 +1,4 @@
-"""In: the Punycode of a label, character by character. Out: states from which it can be finished.
+"""A-labels (`xn--` and Punycode), read character by character as part of a host name.
 
 Punycode is ASCII characters, a hyphen, and digits that say where which letters go in between. Only
 the digits after the last hyphen matter one by one; of the characters before it the states keep
@@ -31,7 +31,7 @@ _OUTLINES = str.maketrans(
 
 
 class Code(NamedTuple):
-    """What was read: the outline of all before the last hyphen, and the digits after it.
+    """What was read of the Punycode: the outline of all before the last hyphen, the digits after.
 
     digits None: they spell nothing, and are part of the outline with the hyphen before them.
     """

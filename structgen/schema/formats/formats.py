@@ -1,8 +1,8 @@
-"""In: the name of a `format`. Out: the exact language of the strings that have it.
+"""The `format` keyword: for each format of the specifications the exact language of its strings.
 
 Every format follows the document that JSON Schema names for it; each builder cites the section.
-Languages are built at first use, once. `hostname` lives in `json_hostnames`, `idn-hostname` in
-`json_idn_hostnames`, `regex` in `json_regex_format`.
+Languages are built once, at first use. Formats that need an automaton of their own have a module:
+`formats.hostnames`, `formats.idn_hostnames`, `formats.leap_seconds` and `formats.regex`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SPEC_FORMATS = frozenset(
     " iri iri-reference uuid uri-template json-pointer relative-json-pointer regex".split()
 )
 
-_NEAR = 256  # states of a format that are prepared besides those of its examples
-_ALONE = frozenset(("hostname",))  # none: what leads on from each takes long to find
-_OFTEN = {
+_NEAR = 256  # states of a format that are prepared beyond those of its examples
+_EXAMPLES_ONLY = frozenset(("hostname",))  # only its examples: its further states are costly
+_EXAMPLES = {  # formats that schemas often have, with texts whose states are prepared
     "date-time": ("2024-02-29T10:30:59.999Z",),
     "date": (),
     "time": ("10:30:59.999Z",),
@@ -59,7 +59,7 @@ _OFTEN = {
 
 
 def _whole(pattern: str, **parts: str) -> Regex:
-    """A pattern that must match the whole text; `<name>` in it stands for the part of that name."""
+    """A pattern that matches whole texts; `<name>` in it stands for the part of that name."""
     return parse(_fill(pattern, **parts), anchored=True)
 
 
@@ -122,7 +122,7 @@ _SIZES = ((1, 0, 0x7F), (2, 0x80, 0x7FF), (3, 0x800, 0xFFFF), (4, 0x10000, 0x10F
 
 @dataclass(frozen=True)
 class _Octets:
-    """Any text of at most `left` octets in UTF-8."""
+    """A sub-automaton: any text of at most `left` octets in UTF-8."""
 
     left: int
     nullable: ClassVar[bool] = True
@@ -267,7 +267,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
 
 @cache
 def format_built(name: str) -> Regex:
-    """The language of a format that has a builder."""
+    """The language of a format in `_BUILDERS`."""
     return _BUILDERS[name]()
 
 
@@ -277,10 +277,10 @@ def format_language(name: str) -> Regex | None:
 
 
 def prepare_formats() -> None:
-    """Find most of what strings of formats are made of that specs often have.
+    """Prepare states of the formats that schemas often have, so that first masks are fast.
 
-    And of what has to hold at once: kernels take a millisecond to know arrays of a new kind.
+    And of an intersection: a kernel takes a millisecond when it first meets its kind of arrays.
     """
     prepare(_whole("(?!b)[ab]*"), 1)
-    for name, examples in _OFTEN.items():
-        prepare(format_built(name), 1 if name in _ALONE else _NEAR, *examples)
+    for name, examples in _EXAMPLES.items():
+        prepare(format_built(name), 1 if name in _EXAMPLES_ONLY else _NEAR, *examples)

@@ -1,9 +1,9 @@
-"""In: nothing. Out: the language of host names, labels of the form `xn--...` included.
+"""The format `hostname`: an automaton that reads host names, with A-labels (`xn--...`) checked.
 
-Whether `xn--...` is an A-label depends on the Punycode behind it, so host names are a foreign
-automaton. Its states count what is left of the 253 characters of a name and of the 63 of a label;
-from every state some name can be finished. As long as much is left of the name it does not matter
-how much, which states say (`boundless`).
+Whether `xn--...` is an A-label depends on the Punycode in it, so host names are a sub-automaton.
+Its states count what is left of the 253 characters of a name and of the 63 of a label; from every
+state some name can be finished. While much is left of the name it does not matter how much: states
+say so by `boundless`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
 from structgen.schema.formats.a_labels import ALabel, Code, finish
 
-MAX_NAME = 253
-MAX_LABEL = 63
+MAX_NAME = 253  # characters of a name
+MAX_LABEL = 63  # characters of a label
 
 _ALNUM = CharSet.of([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
 _DOT, _HYPHEN = CharSet.chars("."), CharSet.chars("-")

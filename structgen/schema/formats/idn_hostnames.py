@@ -1,11 +1,12 @@
-"""In: nothing. Out: the language of internationalised host names, RFC 5890 to 5893.
+"""The format `idn-hostname`: an automaton that reads internationalised host names (RFC 5890-5893).
 
 A name is labels with any of the four full stops between them. A label is ASCII as in host names, an
-A-label, or letters in normal form C of which each is allowed where it stands. States read the
-rules of RFC 5892 letter by letter and bound the length of the label as `idna_sizes` does; from
-every state some name can be finished. Left out are some labels whose A-label has 40 characters or
-more, and marks that compose with some letters after others that do: their normal form would take a
-state per letter. A name with a right-to-left label has only labels that RFC 5893 knows.
+A-label, or letters in normal form C of which each is allowed where it stands. States apply the
+rules of RFC 5892 letter by letter and bound the length of the label as `formats.idna_sizes` does;
+from every state some name can be finished. Not accepted are some labels whose A-label has 40
+characters or more, and marks that compose with some letters, after letters that compose: to know
+their normal form would take a state per letter. A name with a right-to-left label has only labels
+with a direction of RFC 5893.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FIRST_HYPHENS = 3  # two hyphens from here on mark labels of another kind
 
 
 class Seen(NamedTuple):
-    """What was read of a label, as far as the rules look back.
+    """What the rules need to know of the letters read of a label.
 
     place: how many characters, up to 4. begun: the label, while it is part of "xn-" in any case.
     last: "-", "l", "hebrew" or "virama" for the last character. need: what must follow: "l",
@@ -59,7 +60,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Name:
-    """What the labels that were read leave for further ones; `directed` as in `ALabel`."""
+    """What the labels read demand of further ones; `directed` as in `ALabel`."""
 
     directed: str | None = None
     dots: ClassVar[CharSet] = _DOTS

@@ -1,7 +1,7 @@
-"""In: nothing. Out: the letters of internationalised host names, grouped by what IDNA sees in them.
+"""The letters of internationalised host names, in classes that no rule of IDNA2008 tells apart.
 
-Two letters of one class can stand for each other in every rule of RFC 5891 to 5893 and in the bound
-on the length of Punycode that `idna_sizes` knows.
+Two letters of one class are equivalent in every rule of RFC 5891 to 5893 and in the bound on the
+length of Punycode (`formats.idna_sizes`), so the automaton needs one transition per class.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from structgen.regular.charset import ALL, CharSet
 from structgen.schema.formats import idna_labels as rules
 
 _BLOCK = 8  # letters below U+2000 are grouped by 256
-COUNTED = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώϊϋΐΰ"  # labels of these are remembered letter by letter
+COUNTED = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώϊϋΐΰ"  # labels of these letters are kept in states
 
 
 class Letter(NamedTuple):
-    """What the rules see of a letter beyond ASCII.
+    """All that the rules use of a letter beyond ASCII.
 
     window: the part of Unicode that it is in, see `idna_sizes`. itself: the letter, if it is one
     of `COUNTED`. context: the letter, if it has a contextual rule. script: "greek", "hebrew",
@@ -85,7 +85,7 @@ def _stays(text: str) -> bool:
 
 
 def letter_of(char: str) -> Letter:
-    """What the rules see of a permitted letter beyond ASCII."""
+    """The properties of a permitted letter beyond ASCII."""
     letters, marks = composing()
     bidi = unicodedata.bidirectional(char)
     script = next((name for name, test in _SCRIPTS if rules.is_script(char, *test)), "")
@@ -115,7 +115,7 @@ _SCRIPTS = (
 
 @cache
 def classes() -> tuple[tuple[CharSet, Letter], ...]:
-    """All permitted letters beyond ASCII, class by class."""
+    """All permitted letters beyond ASCII: the set and the properties of each class."""
     found: dict[Letter, list[tuple[int, int]]] = {}
     for low, high in ALL.ranges:
         for point in range(max(low, 0x80), min(high, 0x32000) + 1):

@@ -1,4 +1,4 @@
-"""In: one label of an internationalised host name. Out: is it allowed by IDNA2008?
+"""The rules of IDNA2008 for one label of an internationalised host name.
 
 Code points follow RFC 5892, worked out from Python's `unicodedata` with the rules of its section 3
 (so the Unicode version is Python's); contextual rules are its appendix A; direction is the Bidi

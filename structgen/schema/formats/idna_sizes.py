@@ -1,8 +1,9 @@
-"""In: how many letters of which part of Unicode a label has. Out: a bound on its Punycode.
+"""A bound on the length of an internationalised label in Punycode, from counts of its letters.
 
-The exact length of a Punycode depends on every letter and its place, so telling it at the end of a
-label takes a state per label. Instead a label counts its letters and knows their window; `LIMITS`
-says how many letters of a window fit into 63 characters in the worst case. It was found by dynamic
+The exact length of a Punycode depends on every letter and its position, so to know it at the end of
+a label would take a state per label. Instead the size of a label is the number of its letters and
+the window of Unicode that they lie in; `LIMITS` says how many letters of a window fit into 63
+characters in the worst case. It was found by dynamic
 programming over RFC 3492, section 6.3, and its test repeats that. Only labels of the few letters
 that `idna_classes.COUNTED` lists are remembered letter by letter, and measured.
 """
@@ -56,7 +57,7 @@ _DIGITS = {0: 4, LATIN: 4, LOW: 6, CJK: 6, HANGUL: 6, ELSEWHERE: 8}  # most that
 
 
 class Size(NamedTuple):
-    """The letters of a label: ASCII ones, others and the window that holds all of these.
+    """How many ASCII characters and how many other letters a label has, and their window.
 
     text: the label, with `a` for every ASCII character, while all others are in `COUNTED`.
     """
@@ -80,7 +81,7 @@ class Size(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The length of the A-label, or more."""
+        """An upper bound on the length of the A-label; exact where `text` is known."""
         if not self.others:
             return self.ascii
         if self.text:
@@ -89,7 +90,7 @@ class Size(NamedTuple):
         return min(len(PREFIX) + bound, MAX_LABEL)
 
     def fits(self, left: int) -> bool:
-        """Is the A-label sure to have at most 63 characters, and at most `left`?"""
+        """Whether the A-label certainly has at most 63 characters, and at most `left`."""
         if self.others and not self.text:
             table = LIMITS[_kind(self.window)]
             if self.ascii >= _ENOUGH or self.others > table[self.ascii]:
@@ -98,7 +99,7 @@ class Size(NamedTuple):
 
 
 def _kind(window: int) -> int:
-    """The window whose table holds for a window: blocks of 256 letters share one."""
+    """The key of `LIMITS` for a window: blocks of 256 letters share one."""
     return window if window in LIMITS else 0
 
 

@@ -1,7 +1,8 @@
-"""In: nothing. Out: the language of times whose second is 60, less UTC itself, as an automaton.
+"""Times of the second 60 with an offset from UTC, for the formats `time` and `date-time`.
 
-RFC 3339, appendix D: a leap second is inserted at the end of a day in UTC, so local time less its
-offset must be 23:59. What hour and minute were read says which two offsets fit.
+RFC 3339, appendix D: a leap second is inserted at the end of a day in UTC, so the local time minus
+its offset must be 23:59. The hour and minute read determine the two offsets that fit, so the
+automaton has a state for each minute of the day; its table of transitions is an array.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _LETTERS = "0123456789:.+-"
 _COLON, _DOT, _PLUS, _MINUS = range(10, 14)
 _DAY = 24 * 60  # minutes
 
-# What has been read, or what is left to read of the only offset that fits: how many such states
-# there are, a number apart, and how many characters end a text from there, at least.
+# Kinds of states, named by what has been read, or by what is left to read of the one offset that
+# fits: how many states of the kind there are, and the fewest characters that end a text from there.
 _KINDS = {
     "": (1, 14), "h": (3, 13), "hh": (24, 12), "hh:": (24, 11), "hh:m": (24 * 6, 10),
     "hh:mm": (_DAY, 9), "hh:mm:": (_DAY, 8), "hh:mm:6": (_DAY, 7), "hh:mm:60": (_DAY, 6),
@@ -39,7 +40,7 @@ _END = _FIRST["end"]
 
 @dataclass(frozen=True, slots=True)
 class LeapSecond:
-    """What has been read of a time. From each state some time can be finished."""
+    """A state of the automaton, numbered kind by kind. From each some time can be finished."""
 
     number: int = 0
     live: ClassVar[bool] = True
@@ -78,12 +79,13 @@ def _left() -> list[int]:
 
 @cache
 def _table() -> StateTable:
+    """The transitions: moves[state, letter] is the next state, -1 for none. (states, 14) int32."""
     count = _END + 1
     moves = np.full((count, len(_LETTERS)), -1, np.int32)
     at = _FIRST
 
     def lead(kind: str, i: Ints, letter: Ints | int, after: str, to: Ints | int) -> None:
-        """From states of a kind to those of another."""
+        """Add transitions from states of one kind to those of another."""
         moves[at[kind] + i, letter] = at[after] + to
 
     hours, sixths, minutes = np.arange(24), np.arange(24 * 6), np.arange(_DAY)

@@ -1,34 +1,25 @@
-r"""In: nothing. Out: the language of the patterns that this library reads (format `regex`).
+r"""The format `regex`: an automaton that reads ECMA-262 patterns, as far as this library can.
 
-Groups nest, so this is no regular language but a foreign automaton whose states hold the open
-groups. It is `regex_syntax` told from the writing side, and a little stricter, never wider: a
-backreference names a group to its left, at most the ninth; group names are ASCII and distinct;
-surrogates are not written as `\uD83D`; beside ASCII, the ends of a range lie in different blocks.
+Groups nest, so this is no regular language but a sub-automaton whose states hold the open groups.
+It accepts what `regular.syntax.ecma` parses, or a little less, never more: a backreference refers
+to a group to its left, at most the ninth; group names are ASCII and distinct; surrogates are not
+written as `\uD83D`; beyond ASCII, the ends of a range lie in different blocks. From every state
+some pattern can be completed, so that masks never lead into a dead end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import ClassVar
 
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.regex import INFINITE, Regex, sub_automaton
 from structgen.regular.syntax.unicode import property_names
-from structgen.schema.formats.regex_states import (
-    Again,
-    Like,
-    Moves,
-    Own,
-    Place,
-    State,
-    Without,
-    one,
-)
 
-_MAX_COUNT = 10**15
-_MAX_NAME = 40
+_MAX_COUNT = 10**15  # counts in braces are below it
+_MAX_NAME = 40  # letters of a group name
 _DIGITS = CharSet.chars("0123456789")
 _PLAIN = ALL - CharSet.chars("^$\\.*+?()[{|")
 _ANYWHERE = _PLAIN | CharSet.chars("^$.|")
@@ -42,11 +33,125 @@ _BLOCKS = [
         (0x80, 0x800, 0x20),
         (0x800, 0x1000, 0x800),
         (0x1000, 0x40000, 0x1000),
-        (0x40000, 0x110000, 0x8000),  # of most of these planes no character is assigned
+        (0x40000, 0x110000, 0x8000),  # most of these planes have no assigned characters
     ]
     for low in range(begin, end, size)
 ]
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+
+Moves = Iterable[tuple[CharSet, "State"]]
+SpecialSteps = Iterable[tuple[CharSet, "State | None"]]
+Again = tuple[CharSet, int] | None
+
+
+@cache
+def one(letter: str) -> CharSet:
+    """The set of one letter."""
+    return CharSet.chars(letter)
+
+
+@dataclass(frozen=True)
+class GroupContext:
+    """The open groups, and the groups that a backreference may refer to.
+
+    stack: for each open group from the outside in, whether it is a lookbehind. groups: how many
+    capturing groups there are, up to 9. names: the names of groups.
+    """
+
+    stack: tuple[bool, ...] = ()
+    groups: int = 0
+    names: frozenset[str] = frozenset()
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.stack, self.groups, self.names))
+
+    def __hash__(self) -> int:
+        """The hash of the fields, computed once: each state has a context."""
+        return self._hash
+
+    def opened(self, *, behind: bool = False, captures: bool = False) -> GroupContext:
+        """Inside one more group."""
+        groups = min(self.groups + captures, 9)
+        return replace(self, stack=(*self.stack, behind), groups=groups)
+
+
+@dataclass(frozen=True)
+class State:
+    """A state inside a pattern; every one can be completed (see `SubAutomatonState`)."""
+
+    context: GroupContext
+    live: ClassVar[bool] = True
+    closing: ClassVar[int] = 0  # fewest characters that end what has begun, apart from groups
+    complete: ClassVar[bool] = False
+    again: ClassVar[Again] = None
+
+    @property
+    def nullable(self) -> bool:
+        """May the pattern end here?"""
+        return self.complete and not self.context.stack
+
+    @property
+    def shortest(self) -> int:
+        """A lower bound on the characters still missing."""
+        return self.closing + len(self.context.stack)
+
+    def moves(self) -> list[tuple[CharSet, State]]:
+        """The characters that may follow."""
+        return [move for move in self.steps() if move[0]]
+
+    def steps(self) -> Moves:
+        """`moves`, with empty sets among them."""
+        raise NotImplementedError
+
+
+class Variation(State):
+    """A state that behaves like another one, `base`, except for the characters `special`."""
+
+    base: State
+    special: ClassVar[CharSet]
+
+    def special_steps(self) -> SpecialSteps:
+        """What these characters lead to; None if they may not come next."""
+        raise NotImplementedError
+
+    @property
+    def again(self) -> Again:  # type: ignore[override]
+        """As in `base`."""
+        found = self.base.again
+        return None if found is None else (found[0] - self.special, found[1])
+
+    def steps(self) -> Moves:
+        """See `State.steps`."""
+        yield from ((chars - self.special, state) for chars, state in self.base.moves())
+        yield from ((chars, state) for chars, state in self.special_steps() if state is not None)
+
+
+@dataclass(frozen=True)
+class Excluding(Variation):
+    """A state that behaves like `base`, but some characters may not come next."""
+
+    base: State
+    excluded: CharSet
+
+    @property
+    def special(self) -> CharSet:  # type: ignore[override]
+        """See `Variation`."""
+        return self.excluded
+
+    @property
+    def nullable(self) -> bool:
+        """See `State.nullable`."""
+        return self.base.nullable
+
+    @property
+    def shortest(self) -> int:
+        """See `State.shortest`."""
+        return self.base.shortest
+
+    def special_steps(self) -> SpecialSteps:
+        """See `Variation.special_steps`."""
+        return [(self.excluded, None)]
 
 
 @dataclass(frozen=True)
@@ -58,25 +163,25 @@ class _Between(State):
     again: ClassVar[Again] = (_ANYWHERE, INFINITE)
 
     def steps(self) -> Moves:
-        place = self.place
-        yield _PLAIN | one("."), _Between(place, "atom")
-        yield CharSet.chars("^$"), _Between(place, "bare")
-        yield one("|"), _Between(place)
-        yield one("("), _Opened(place)
-        yield one("["), _ClassStart(place)
-        yield one("\\"), _Escape(place)
-        yield one("{"), _Brace(place, repeats=self.after == "atom")
-        if place.stack:
-            outer = replace(place, stack=place.stack[:-1])
-            yield one(")"), _Between(outer, "bare" if place.stack[-1] else "atom")
+        context = self.context
+        yield _PLAIN | one("."), _Between(context, "atom")
+        yield CharSet.chars("^$"), _Between(context, "bare")
+        yield one("|"), _Between(context)
+        yield one("("), _AfterParenthesis(context)
+        yield one("["), _ClassStart(context)
+        yield one("\\"), _Escape(context)
+        yield one("{"), _Brace(context, repeats=self.after == "atom")
+        if context.stack:
+            outer = replace(context, stack=context.stack[:-1])
+            yield one(")"), _Between(outer, "bare" if context.stack[-1] else "atom")
         if self.after == "atom":
-            yield CharSet.chars("*+?"), _Between(place, "quantified")
+            yield CharSet.chars("*+?"), _Between(context, "quantified")
         elif self.after == "quantified":
-            yield one("?"), _Between(place, "lazy")
+            yield one("?"), _Between(context, "lazy")
 
 
 @dataclass(frozen=True)
-class _Brace(Like):
+class _Brace(Variation):
     """After `{` and part of two counts, which may turn out to be plain text instead."""
 
     repeats: bool
@@ -84,11 +189,11 @@ class _Brace(Like):
     comma: bool = False
     high: int = -1
     complete: ClassVar[bool] = True
-    apart: ClassVar[CharSet] = _DIGITS | CharSet.chars(",}")
+    special: ClassVar[CharSet] = _DIGITS | CharSet.chars(",}")
 
     @property
     def base(self) -> State:  # type: ignore[override]
-        return _Between(self.place, "atom")
+        return _Between(self.context, "atom")
 
     @property
     def again(self) -> Again:  # type: ignore[override]
@@ -96,33 +201,33 @@ class _Brace(Like):
         room = len(str(_MAX_COUNT)) - len(str(max(self.low, self.high))) - 1
         return _ANYWHERE - CharSet.chars(",}"), max(room, 0)
 
-    def own(self) -> Own:
-        place, repeats, low, high = self.place, self.repeats, self.low, self.high
+    def special_steps(self) -> SpecialSteps:
+        context, repeats, low, high = self.context, self.repeats, self.low, self.high
         for digit in range(10):
             number = max(high if self.comma else low, 0) * 10 + digit
             counts = (low, True, number) if self.comma else (number, False, -1)
             fits = number < _MAX_COUNT
-            yield one(str(digit)), _Brace(place, repeats, *counts) if fits else None
+            yield one(str(digit)), _Brace(context, repeats, *counts) if fits else None
         goes_on = low >= 0 and not self.comma
-        yield one(","), _Brace(place, repeats, low, True) if goes_on else self.base
+        yield one(","), _Brace(context, repeats, low, True) if goes_on else self.base
         ends = repeats and (high < 0 or high >= low)
-        after = _Between(place, "quantified") if ends else None
+        after = _Between(context, "quantified") if ends else None
         yield one("}"), self.base if low < 0 else after
 
 
 @dataclass(frozen=True)
-class _Opened(Like):
-    """After `(`; `place` is still outside the group."""
+class _AfterParenthesis(Variation):
+    """After `(`; `context` is still that outside the group."""
 
     closing: ClassVar[int] = 1
-    apart: ClassVar[CharSet] = CharSet.chars("?")
+    special: ClassVar[CharSet] = CharSet.chars("?")
 
     @property
     def base(self) -> State:  # type: ignore[override]
-        return _Between(self.place.opened(captures=True))
+        return _Between(self.context.opened(captures=True))
 
-    def own(self) -> Own:
-        return [(self.apart, _GroupMark(self.place))]
+    def special_steps(self) -> SpecialSteps:
+        return [(self.special, _GroupMark(self.context))]
 
 
 @dataclass(frozen=True)
@@ -132,8 +237,8 @@ class _GroupMark(State):
     closing: ClassVar[int] = 2
 
     def steps(self) -> Moves:
-        yield CharSet.chars(":=!"), _Between(self.place.opened())
-        yield one("<"), _GroupName(self.place)
+        yield CharSet.chars(":=!"), _Between(self.context.opened())
+        yield one("<"), _GroupName(self.context)
 
 
 @dataclass(frozen=True)
@@ -153,9 +258,9 @@ class _GroupName(State):
 
     def steps(self) -> Moves:
         if not self.text:
-            yield CharSet.chars("=!"), _Between(self.place.opened(behind=True))
-        elif self.text not in self.place.names:
-            inside = self.place.opened(captures=True)
+            yield CharSet.chars("=!"), _Between(self.context.opened(behind=True))
+        elif self.text not in self.context.names:
+            inside = self.context.opened(captures=True)
             yield one(">"), _Between(replace(inside, names=inside.names | {self.text}))
         if len(self.text) < _MAX_NAME:
             for low, high in self._allowed().ranges:
@@ -172,7 +277,7 @@ class _Escape(State):
 
     def taken(self, value: int | None) -> State | None:
         """The state after an escape that stands for a code point, or for a set (None)."""
-        return self.inside.member(value) if self.inside else _Between(self.place, "atom")
+        return self.inside.member(value) if self.inside else _Between(self.context, "atom")
 
     def steps(self) -> Moves:
         found: list[tuple[CharSet, State | None]] = [
@@ -182,15 +287,15 @@ class _Escape(State):
         ]
         zero = self.taken(0)
         if zero is not None:
-            found.append((one("0"), Without(self.place, zero, _DIGITS)))
+            found.append((one("0"), Excluding(self.context, zero, _DIGITS)))
         reach = self.inside.least if self.inside else 0
         if reach <= 0xFF:
-            found.append((one("x"), _Hex(self.place, self, 2)))
+            found.append((one("x"), _Hex(self.context, self, 2)))
         if reach <= 0x1A:
-            found.append((one("c"), _Control(self.place, self)))
-        found.append((one("u"), _UnicodeEscape(self.place, self)))
+            found.append((one("c"), _Control(self.context, self)))
+        found.append((one("u"), _UnicodeEscape(self.context, self)))
         properties = frozenset(f"{{{name}}}" for name in property_names())
-        found.append((CharSet.chars("pP"), _Listed(self.place, self, "", properties)))
+        found.append((CharSet.chars("pP"), _OneOfTexts(self.context, self, "", properties)))
         return [(chars, state) for chars, state in found if state is not None]
 
     def _places(self) -> Iterator[tuple[CharSet, State | None]]:
@@ -201,15 +306,15 @@ class _Escape(State):
                 for point in range(low, high + 1):
                     yield one(chr(point)), self.taken(point)
             return
-        yield CharSet.chars("bB"), _Between(self.place, "bare")
+        yield CharSet.chars("bB"), _Between(self.context, "bare")
         yield _PUNCTUATION | CharSet.of([(0x80, 0x10FFFF)]), self.taken(None)
-        if self.place.groups:
-            allowed = CharSet.of([(0x31, 0x30 + self.place.groups)])
-            atom = _Between(self.place, "atom")
-            yield allowed, Without(self.place, atom, _DIGITS)
-        if self.place.names:
-            names = frozenset(f"<{name}>" for name in self.place.names)
-            yield one("k"), _Listed(self.place, self, "", names)
+        if self.context.groups:
+            allowed = CharSet.of([(0x31, 0x30 + self.context.groups)])
+            atom = _Between(self.context, "atom")
+            yield allowed, Excluding(self.context, atom, _DIGITS)
+        if self.context.names:
+            names = frozenset(f"<{name}>" for name in self.context.names)
+            yield one("k"), _OneOfTexts(self.context, self, "", names)
 
 
 @dataclass(frozen=True)
@@ -229,7 +334,9 @@ class _Hex(State):
             surrogate = left <= 2 and 0xD8 <= value >> 8 - 4 * left <= 0xDF
             if surrogate or highest < least:
                 continue
-            after = _Hex(self.place, self.escape, left, value) if left else self.escape.taken(value)
+            after = (
+                _Hex(self.context, self.escape, left, value) if left else self.escape.taken(value)
+            )
             if after is not None:
                 yield chars, after
 
@@ -242,10 +349,10 @@ class _UnicodeEscape(State):
     closing: ClassVar[int] = 3
 
     def steps(self) -> Moves:
-        yield one("{"), _CodePoint(self.place, self.escape)
+        yield one("{"), _CodePoint(self.context, self.escape)
         inside = self.escape.inside
         if not inside or inside.least <= 0xFFFF:
-            yield from _Hex(self.place, self.escape, 4).moves()
+            yield from _Hex(self.context, self.escape, 4).moves()
 
 
 @dataclass(frozen=True)
@@ -290,7 +397,7 @@ class _Control(State):
 
 
 @dataclass(frozen=True)
-class _Listed(State):
+class _OneOfTexts(State):
     """Part of one of finitely many texts, after which the escape stands for a set."""
 
     escape: _Escape
@@ -309,18 +416,18 @@ class _Listed(State):
 
 
 @dataclass(frozen=True)
-class _ClassStart(Like):
+class _ClassStart(Variation):
     """After `[`."""
 
     closing: ClassVar[int] = 1
-    apart: ClassVar[CharSet] = CharSet.chars("^")
+    special: ClassVar[CharSet] = CharSet.chars("^")
 
     @property
     def base(self) -> State:  # type: ignore[override]
-        return _Class(self.place)
+        return _Class(self.context)
 
-    def own(self) -> Own:
-        return [(self.apart, self.base)]
+    def special_steps(self) -> SpecialSteps:
+        return [(self.special, self.base)]
 
 
 @dataclass(frozen=True)
@@ -333,30 +440,30 @@ class _Class(State):
 
     def member(self, value: int | None) -> State | None:
         """The state after one more member, a code point or a set (None)."""
-        return _Member(self.place, -1 if value is None else value)
+        return _Member(self.context, -1 if value is None else value)
 
     def steps(self) -> Moves:
-        place = self.place
-        yield one("]"), _Between(place, "atom")
-        yield one("\\"), _Escape(place, self)
+        context = self.context
+        yield one("]"), _Between(context, "atom")
+        yield one("\\"), _Escape(context, self)
         for chars, value in _class_letters():
-            yield chars, _Member(place, value)
+            yield chars, _Member(context, value)
 
 
 @dataclass(frozen=True)
-class _Member(Like):
+class _Member(Variation):
     """After a member of a class: a code point that may begin a range, or -1 for a set."""
 
     value: int
     closing: ClassVar[int] = 1
-    apart: ClassVar[CharSet] = CharSet.chars("-")
+    special: ClassVar[CharSet] = CharSet.chars("-")
 
     @property
     def base(self) -> State:  # type: ignore[override]
-        return _Class(self.place)
+        return _Class(self.context)
 
-    def own(self) -> Own:
-        return [(self.apart, _Range(self.place, self.value))]
+    def special_steps(self) -> SpecialSteps:
+        return [(self.special, _Range(self.context, self.value))]
 
 
 @dataclass(frozen=True)
@@ -373,14 +480,14 @@ class _Range(State):
 
     def member(self, value: int | None) -> State | None:
         """The state after the end of the range, None if it were below its start."""
-        return None if value is not None and value < self.first else _Class(self.place)
+        return None if value is not None and value < self.first else _Class(self.context)
 
     def steps(self) -> Moves:
-        place = self.place
-        yield one("]"), _Between(place, "atom")
-        yield one("\\"), _Escape(place, self)
+        context = self.context
+        yield one("]"), _Between(context, "atom")
+        yield one("\\"), _Escape(context, self)
         letters = ALL if self.first < 0 else CharSet.of([(self.first, 0x10FFFF)])
-        yield letters - CharSet.chars("]\\"), _Class(place)
+        yield letters - CharSet.chars("]\\"), _Class(context)
 
 
 @cache
@@ -392,4 +499,4 @@ def _class_letters() -> list[tuple[CharSet, int]]:
 
 def patterns() -> Regex:
     """The language of ECMA-262 patterns as described above."""
-    return sub_automaton(_Between(Place()))
+    return sub_automaton(_Between(GroupContext()))

@@ -1,1 +1,1 @@
-"""Keywords: what each keyword of JSON Schema demands, as a node in normal form."""
+"""Keywords: what each keyword of JSON Schema demands, as a normal form (start at `keywords`)."""

@@ -1,4 +1,4 @@
-"""In: one subschema. Out: what its keywords for arrays add."""
+"""The keywords for arrays: what each one adds to the normal form of a subschema."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from structgen.schema.normal_form.expressions import TRUE, Expr
 from structgen.schema.normal_form.forms import ANY_ARRAY, ArrayAlt, Contains, conjoin_arrays
 from structgen.schema.normal_form.logic import array_containing
 
-# -- arrays -------------------------------------------------------------------------------------
-
 
 def array(s: Subschema) -> None:
-    """prefixItems, items, additionalItems, minItems, maxItems."""
+    """`prefixItems`, `items`, `additionalItems`, `minItems`, `maxItems`: one array alternative."""
     prefix: list[Any] = []
     tail: Expr = TRUE
     items = s.get("items")
@@ -38,7 +36,7 @@ def array(s: Subschema) -> None:
     lists = ((tuple(prefix), tail),) if prefix or tail is not TRUE else ()
     least, most = s.count("minItems") or 0, s.count("maxItems")
     seen: int | None = 0
-    if s.schemas.tracks:
+    if s.schemas.tracks_evaluation:
         closed = "additionalItems" if isinstance(items, list) else "items"
         seen = None if closed in s.schema else len(prefix)
     possible = most is None or least <= most
@@ -46,7 +44,10 @@ def array(s: Subschema) -> None:
 
 
 def contains(s: Subschema) -> None:
-    """contains, minContains, maxContains; in draft 2020-12 what it finds counts as evaluated."""
+    """`contains`, `minContains`, `maxContains`: how many items fit a schema.
+
+    In draft 2020-12 the items that fit count as evaluated.
+    """
     if "contains" not in s.schema:
         return
     child = s.child(s.schema["contains"], "contains")
@@ -54,9 +55,8 @@ def contains(s: Subschema) -> None:
     if s.draft >= 2019:
         least = 1 if "minContains" not in s.schema else s.count("minContains") or 0
         most = s.count("maxContains")
-    found = (
-        ArrayAlt(evaluated_where=(child,)) if s.schemas.tracks and s.draft >= 2020 else ANY_ARRAY
-    )
+    evaluates = s.schemas.tracks_evaluation and s.draft >= 2020
+    found = ArrayAlt(evaluated_where=(child,)) if evaluates else ANY_ARRAY
     if most is not None and least > most:
         s.only(arrays=())
         return
@@ -69,7 +69,7 @@ def contains(s: Subschema) -> None:
 
 
 def unique_items(s: Subschema) -> None:
-    """No two items are equal, as JSON values."""
+    """`uniqueItems`: no two items are equal, as JSON values."""
     if not isinstance(s.schema["uniqueItems"], bool):
         raise s.broken("uniqueItems", "true or false")
     if s.schema["uniqueItems"]:

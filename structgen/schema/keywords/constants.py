@@ -1,4 +1,4 @@
-"""In: JSON values, and subschemas that list them. Out: nodes, and what is plain about them."""
+"""Normal forms of JSON values (`enum`, `const`), and the values that a subschema lists."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from structgen.schema.references.vocabularies import Dialect
 
 NUMBERS = (int, float, Decimal)
-RUN = 3  # multiples of a whole number in a row that have one language
+RUN = 3  # whole numbers at equal distances from which on they are one language
 LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
 def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
-    """The node of exactly these JSON values. location: where they stand, which few have to know."""
+    """The normal form of exactly these JSON values; `location` says where they stand."""
     if set(map(type, values)) == {str}:  # as most are
         return NormalForm(string=words(values))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
@@ -40,7 +40,7 @@ def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) 
 
 
 def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex]:
-    """The language of each value, and one for the multiples of a number in a row."""
+    """The language of each number, or one for a run of numbers at equal distances."""
     ordered, begin = sorted(values), 0
     while begin < len(ordered):
         end, step = _run(ordered, begin)
@@ -52,13 +52,13 @@ def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex
                 integer=True, minimum=low, maximum=high, multiple_of=[step], spelling=spelling
             )
         else:
-            end = max(begin + 1, end - 1)  # the last one may be the first of others
+            end = max(begin + 1, end - 1)  # the last one may begin the next run
             yield from (_constant_number(schemas, value) for value in ordered[begin:end])
         begin = end
 
 
 def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
-    """Where numbers from `begin` on that are equally far from each other end, and how far."""
+    """The end of the run of numbers at equal distances from index `begin` on, and the distance."""
     step, end = Fraction(0), begin + 1
     if end < len(ordered):
         step = ordered[end] - ordered[begin]
@@ -83,8 +83,8 @@ def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> 
 
 
 def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
-    """The values that `enum` and `const` leave."""
-    schema, found = dialect.heeded(schema), None
+    """The values that `enum` and `const` of a subschema leave."""
+    schema, found = dialect.effective(schema), None
     if isinstance(schema.get("enum"), list):
         found = frozenset(map(value_of, schema["enum"]))
     if "const" in schema and dialect.draft > 4:
@@ -94,7 +94,7 @@ def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
 
 
 def is_listing(value: Any) -> bool:
-    """Whether `enum` or `const` say all that a subschema says."""
+    """Whether a subschema has nothing but `enum` or `const`, and a `type` that agrees."""
     if isinstance(value, OneOf):
         return True
     if not isinstance(value, dict):

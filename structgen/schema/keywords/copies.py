@@ -1,7 +1,8 @@
-"""In: atoms of subschemas. Out: for each the first that says the same, word for word.
+"""Finds subschemas that are equal word for word, so that they share one negation.
 
-Branches of a `oneOf` are often copies of each other in most of what they say. A value that must fit
-one copy and must not fit another is seen to be impossible at once, if copies have one negation.
+Branches of a `oneOf` are often copies of each other in most of what they say. That a value must fit
+one copy and must not fit another is contradictory (`expressions.contradictory`), which is seen at
+once if all copies have the same negation.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from structgen.schema.references.metaschemas import DEFINITIONS, depth_of
 from structgen.schema.references.resources import IDENTITY
 
 ANNOTATIONS = frozenset(("title", "description", "$comment", "default", "examples"))
-MAX_DEEP = 50  # subschemas within one another that are compared
-MAX_ALIKE = 16  # subschemas that are compared with each one that has the same outline
+MAX_DEEP = 50  # levels of subschemas that are compared
+MAX_ALIKE = 16  # subschemas with the same outline that one is compared with
 
 Schema = dict[str, Any]
-Outline = tuple[str, list[Schema]]  # what a subschema says but for those below it, and these
+Outline = tuple[str, list[Schema]]  # a subschema as JSON without those below it, and these
 
 _SILENT = ANNOTATIONS.union(DEFINITIONS)
 _NAMING = IDENTITY | {"$anchor", "$dynamicAnchor", "$recursiveAnchor"}
 
 
 class Copies:
-    """What the subschemas of one document say."""
+    """The subschemas of one document, by their outlines."""
 
     def __init__(self) -> None:
         self._outlines: dict[tuple[int, int], Outline | None] = {}  # by id of schema, and draft
-        self._firsts: dict[Hashable, list[Atom]] = {}  # by what can be seen at a glance
+        self._firsts: dict[Hashable, list[Atom]] = {}  # by outline and place
 
     def first(self, atom: Atom) -> Atom:
-        """The first atom asked about that says what `atom` says."""
+        """The first atom asked about whose subschema equals that of `atom`."""
         if isinstance(atom.place, str):
             return atom
         spot, draft = atom.place.spot, atom.place.draft
@@ -59,7 +60,7 @@ class Copies:
         return all(self._are_same(x, y, draft, deep - 1) for x, y in pairs)
 
     def _outline(self, schema: Any, draft: int) -> Outline | None:
-        """None for what has a name of its own, or is no subschema."""
+        """The outline of a subschema; None for one with a name of its own, or no object."""
         if not isinstance(schema, dict):
             return None
         key = id(schema), draft
@@ -78,12 +79,12 @@ def _outlined(schema: Schema, draft: int) -> Outline | None:
             value = schema[keyword]
             said[keyword] = _shallow(value, depth_of(keyword, value, draft), below)
         return json.dumps(said, sort_keys=True), below
-    except TypeError:  # not as from a text
+    except TypeError:  # not as JSON text has it
         return None
 
 
 def _shallow(value: Any, depth: int, below: list[Schema]) -> Any:
-    """What stands for a value in an outline; `below` is given the subschemas at that depth."""
+    """What stands for a keyword's value in an outline; its subschemas are added to `below`."""
     if depth == 2 and isinstance(value, list):
         return [_shallow(x, 1, below) for x in value]
     if depth == 2:

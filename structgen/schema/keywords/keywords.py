@@ -1,8 +1,16 @@
-"""In: one subschema, keyword by keyword. Out: its node. The table at the end is the support matrix.
+"""The keywords of JSON Schema: what each one demands, as a normal form. Start reading here.
 
-Every keyword that restricts values is either enforced by the function of its name or refused by
-name; annotations are listed too, so that nothing is passed over by accident. Keywords that a draft
-does not know are annotations in it, as the specifications say.
+`KEYWORDS`, at the end, maps each keyword to its function and the drafts that have it. A function is
+named as the keyword is; a few enforce several keywords that only make sense together: `object_`
+(`properties`, `required`, ...), `array` (`items`, ...), `numeric` (`minimum`, ...), `length` and
+`contains`. Keywords for numbers and strings are in `keywords.scalars`, those for arrays in
+`keywords.arrays`, `unevaluatedItems` and `unevaluatedProperties` in `keywords.unevaluated`.
+Keywords that a draft does not know are annotations in it, as the specifications say.
+
+The normal form of a subschema is the conjunction of what its keywords demand (`build`). Where these
+demands are enforced while a text is read: strings and numbers by the lexer; objects by
+`schema.objects.matcher`; arrays by `schema.arrays.matcher`, `contains` by `schema.arrays.contains`,
+`uniqueItems` by `schema.arrays.unique_items`.
 """
 
 from __future__ import annotations
@@ -50,8 +58,8 @@ from structgen.schema.objects.clauses import clauses_of
 if TYPE_CHECKING:
     from structgen.schema.keywords.schemas import Schemas
 
-MOST_WORDS = 64  # keys that a pattern has where they are taken as names
-MOST_NAMES = 1000  # that patterns are taken for
+MOST_WORDS = 64  # keys that a pattern may have to be replaced by these names
+MOST_NAMES = 1000  # names that patterns of one schema are replaced by
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -59,7 +67,7 @@ TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
 def type_(s: Subschema) -> None:
-    """A type, or a list of types."""
+    """`type`: one of these types."""
     wanted = s.schema["type"]
     names = [wanted] if isinstance(wanted, str) else wanted
     if not isinstance(names, list) or not (wanted in TYPES or all(n in TYPES for n in names)):
@@ -69,13 +77,13 @@ def type_(s: Subschema) -> None:
         numbers = ANYTHING.number
     elif "integer" in names:
         joint = wanted == "integer" and not s.schema.keys().isdisjoint(NUMERIC)
-        numbers = ANYTHING.number if joint else integers(s, {})  # `numeric` does both at once
+        numbers = ANYTHING.number if joint else integers(s, {})  # then `numeric` does both at once
     s.require(_of_types(tuple(names), numbers))
 
 
 @lru_cache(maxsize=1024)
 def _of_types(names: tuple[str, ...], numbers: Regex) -> NormalForm:
-    """The values of some types; numbers: those among them."""
+    """The values of some types; numbers: which numbers are among them."""
     return NormalForm(
         "null" in names,
         "boolean" in names,
@@ -88,7 +96,7 @@ def _of_types(names: tuple[str, ...], numbers: Regex) -> NormalForm:
 
 
 def enum(s: Subschema) -> None:
-    """One of these values."""
+    """`enum`: one of these values."""
     values = s.schema["enum"]
     if not isinstance(values, list):
         raise s.broken("enum", "an array")
@@ -96,7 +104,7 @@ def enum(s: Subschema) -> None:
 
 
 def const(s: Subschema) -> None:
-    """This value."""
+    """`const`: this value."""
     s.require(constants(s.schemas, [s.schema["const"]], partial(s.at, "const")))
 
 
@@ -104,19 +112,22 @@ def const(s: Subschema) -> None:
 
 
 def all_of(s: Subschema) -> None:
-    """All of these schemas."""
+    """`allOf`: all of these schemas."""
     for i, schema in enumerate(s.listed("allOf")):
         s.require(s.normal_form(schema, "allOf", i))
 
 
 def any_of(s: Subschema) -> None:
-    """At least one of these schemas."""
+    """`anyOf`: at least one of these schemas."""
     forms = [s.normal_form(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
     s.require(disjunction(forms, s.at("anyOf")))
 
 
 def one_of(s: Subschema) -> None:
-    """Exactly one: each branch together with the opposites of those that it may overlap with."""
+    """`oneOf`: exactly one of these schemas.
+
+    Each branch is conjoined with the negations of those that it may overlap with.
+    """
     forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
     cases = []
     for form, others in zip(forms, overlapping(forms, s.schemas.peek), strict=True):
@@ -127,14 +138,14 @@ def one_of(s: Subschema) -> None:
 
 
 def not_(s: Subschema) -> None:
-    """Not this schema."""
+    """`not`: the negation of this schema."""
     s.require(s.negated_form(s.normal_form(s.schema["not"], "not"), "not"))
 
 
 def if_(s: Subschema) -> None:
-    """With the condition the schema `then`, without it the schema `else`."""
-    if "then" in s.schema or "else" in s.schema or s.schemas.tracks:
-        yes = s.normal_form(s.schema["if"], "if")
+    """`if`, `then`, `else`: (if and then) or (not if and else)."""
+    if "then" in s.schema or "else" in s.schema or s.schemas.tracks_evaluation:
+        yes = s.normal_form(s.schema["if"], "if")  # without `then` it still marks as evaluated
         no = s.negated_form(yes, "if")
         if "then" in s.schema:
             yes = conjunction(yes, s.normal_form(s.schema["then"], "then"), s.at("then"))
@@ -144,17 +155,17 @@ def if_(s: Subschema) -> None:
 
 
 def ref(s: Subschema) -> None:
-    """The schema somewhere else."""
+    """`$ref`: the schema that the reference leads to."""
     _refer(s, "$ref")
 
 
 def dynamic_ref(s: Subschema) -> None:
-    """The schema somewhere else, or the outermost one in scope with its dynamic anchor."""
+    """`$dynamicRef`: the same, or the outermost schema in scope with its dynamic anchor."""
     _refer(s, "$dynamicRef")
 
 
 def recursive_ref(s: Subschema) -> None:
-    """The schema around this one, or the outermost one in scope that says it is recursive."""
+    """`$recursiveRef`: the schema resource, or the outermost recursive one in scope."""
     if s.schema["$recursiveRef"] != "#":
         raise s.broken("$recursiveRef", 'the string "#"')
     _refer(s, "$recursiveRef")
@@ -171,7 +182,11 @@ def _refer(s: Subschema, keyword: str) -> None:
 
 
 def object_(s: Subschema) -> None:
-    """properties, patternProperties, additionalProperties, propertyNames, required and counts."""
+    """`properties` and all other keywords about the members of an object: one object alternative.
+
+    These are `patternProperties`, `additionalProperties`, `propertyNames`, `required`,
+    `minProperties` and `maxProperties`; the first four of all make one `PropertyGroup`.
+    """
     named = s.children("properties")
     patterns = tuple(
         [
@@ -180,7 +195,7 @@ def object_(s: Subschema) -> None:
         ]
     )
     if patterns and not s.schemas.declared:
-        named, patterns = _by_name(named, patterns)
+        named, patterns = _with_names_for_patterns(named, patterns)
     rest = TRUE
     if "additionalProperties" in s.schema:
         rest = s.child(s.schema["additionalProperties"], "additionalProperties")
@@ -198,7 +213,7 @@ def object_(s: Subschema) -> None:
     least, most = s.count("minProperties") or 0, s.count("maxProperties")
     names = tuple(dict.fromkeys(required))
     evaluated = EMPTY
-    if s.schemas.tracks:
+    if s.schemas.tracks_evaluation:
         evaluated = alt(words(named), *(keys for keys, _ in patterns))
         evaluated = ANY if "additionalProperties" in s.schema else evaluated
     if groups or names or least or most is not None or evaluated is not EMPTY:
@@ -208,8 +223,10 @@ def object_(s: Subschema) -> None:
 Patterns = tuple[tuple[Regex, Expr], ...]
 
 
-def _by_name(named: Mapping[str, Expr], patterns: Patterns) -> tuple[Mapping[str, Expr], Patterns]:
-    """Names in place of patterns of a few keys, which are then looked for as all names are."""
+def _with_names_for_patterns(
+    named: Mapping[str, Expr], patterns: Patterns
+) -> tuple[Mapping[str, Expr], Patterns]:
+    """Replace patterns that match only a few keys by these names, which are cheaper."""
     others: dict[str, Expr] = {}
     left = []
     for keys, child in patterns:
@@ -225,7 +242,7 @@ def _by_name(named: Mapping[str, Expr], patterns: Patterns) -> tuple[Mapping[str
 
 
 def dependent_required(s: Subschema) -> None:
-    """Keys that ask for further keys."""
+    """`dependentRequired`: keys that require further keys."""
     for name, needed in s.members("dependentRequired").items():
         if not isinstance(needed, list) or any(not isinstance(n, str) for n in needed):
             raise s.broken("dependentRequired", "arrays of property names")
@@ -233,13 +250,13 @@ def dependent_required(s: Subschema) -> None:
 
 
 def dependent_schemas(s: Subschema) -> None:
-    """Keys that ask for a schema."""
+    """`dependentSchemas`: keys that require the object to fit a schema."""
     for name, schema in s.members("dependentSchemas").items():
         _depend(s, name, s.normal_form(schema, "dependentSchemas", name), ())
 
 
 def dependencies(s: Subschema) -> None:
-    """Both of the above, as drafts 4 to 7 have it; later ones keep it beside its successors."""
+    """`dependencies`: both of the above, as drafts 4 to 7 have it; later drafts still allow it."""
     for name, needed in s.members("dependencies").items():
         if not isinstance(needed, list):
             _depend(s, name, s.normal_form(needed, "dependencies", name), ())
@@ -250,14 +267,17 @@ def dependencies(s: Subschema) -> None:
 
 
 def _depend(s: Subschema, name: str, form: NormalForm, needed: tuple[str, ...]) -> None:
-    """Either the key is absent, or it is there and so are `needed`, and `form` fits."""
-    away = ForAll(name, FALSE)
-    asked = clauses_of(form.objects[0]) if len(form.objects) == 1 else None
-    if asked is not None and not s.schemas.tracks:
-        asked = [*(Clause((Exists(key, TRUE),)) for key in needed), *asked]
-        found = simplified(ObjectAlt(clauses=tuple(Clause((away, *clause)) for clause in asked)))
+    """Either the key `name` is absent, or `needed` are there, too, and `form` fits."""
+    absent_key = ForAll(name, FALSE)
+    clauses = clauses_of(form.objects[0]) if len(form.objects) == 1 else None
+    if clauses is not None and not s.schemas.tracks_evaluation:  # as clauses, in one alternative
+        clauses = [*(Clause((Exists(key, TRUE),)) for key in needed), *clauses]
+        found = simplified(
+            ObjectAlt(clauses=tuple(Clause((absent_key, *clause)) for clause in clauses))
+        )
         s.only(objects=() if found is None else (found,))
         return
+    # as two alternatives
     absent = ObjectAlt((PropertyGroup({name: FALSE}),))
     present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
     with_node = conjunction(form, NormalForm(objects=(present,)), s.at("dependencies"))
@@ -271,7 +291,7 @@ _OBJECT = (
     "required", "minProperties", "maxProperties",
 )  # fmt: skip
 
-# keyword -> (function, first draft, last draft); keywords of one function are enforced together
+#: All keywords that are enforced: keyword -> (function, first draft, last draft).
 KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "$ref": (ref, 4, 2020),
     "type": (type_, 4, 2020),
@@ -299,18 +319,18 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "$recursiveRef": (recursive_ref, 2019, 2019),
 }
 
-OTHERS = (  # functions that say nothing about strings
+OTHERS = (  # functions that restrict nothing but numbers, arrays or objects
     numeric, array, object_, dependent_required, dependent_schemas, dependencies, contains,
     unique_items, unevaluated_properties, unevaluated_items,
 )  # fmt: skip
-LAST = ("unevaluatedProperties", "unevaluatedItems")  # after all that says what is evaluated
+LAST = ("unevaluatedProperties", "unevaluatedItems")  # run last: the others say what is evaluated
 
 
 _is_last = LAST.__contains__
 
 
 def build(schemas: Schemas, atom: Atom) -> NormalForm:
-    """The node of one subschema: the conjunction of its keywords, left to right."""
+    """The normal form of one subschema: the conjunction of its keywords, left to right."""
     s = Subschema(schemas, atom)
     done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()
     in_order = s.schema if s.schema.keys().isdisjoint(LAST) else sorted(s.schema, key=_is_last)

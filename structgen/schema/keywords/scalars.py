@@ -1,4 +1,4 @@
-"""In: one subschema. Out: what its keywords for numbers and strings add."""
+"""The keywords for numbers and strings: each adds a regular language to the normal form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 
 
 def integers(s: Subschema, bounds: dict[str, Any]) -> Regex:
-    """Integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
+    """The integers within bounds; in draft 4 a number with a fraction (1.0) is none."""
     spelling: Spelling = "natural" if s.schemas.natural else "any"
     if s.draft <= 4:
         spelling = "integer"
@@ -36,7 +36,7 @@ def _any(spelling: Spelling) -> Regex:
 
 
 def numeric(s: Subschema) -> None:
-    """minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf: one language for all."""
+    """`minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`: one language."""
     bounds: dict[str, Any] = {}
     for side in ("minimum", "maximum"):
         exclusive = "exclusive" + side.capitalize()
@@ -64,21 +64,22 @@ def numeric(s: Subschema) -> None:
 
 
 def length(s: Subschema) -> None:
-    """minLength and maxLength, in code points."""
+    """`minLength` and `maxLength`, in code points."""
     least, most = s.count("minLength") or 0, s.count("maxLength")
     possible = most is None or least <= most
     s.only(string=repeat(_CHAR, least, most) if possible else EMPTY)
 
 
 def pattern(s: Subschema) -> None:
-    """A pattern that is found somewhere in the string."""
+    """`pattern`: an ECMA-262 pattern that matches somewhere in the string."""
     s.only(string=s.schemas.pattern(s.schema["pattern"], s.at("pattern")))
 
 
 def format_(s: Subschema) -> None:
-    """Formats of the specifications are asserted when asked for; all others are annotations.
+    """`format`: the strings of a format of the specifications; others are annotations.
 
-    A dialect may ask for it, too; that of 2020-12 wants to hear of formats that are not known.
+    Asserted where the spec or the dialect asks for it. Raises UnsupportedSchemaError for an unknown
+    format in a dialect of 2020-12 that asserts formats, as the specification demands.
     """
     name = s.schema["format"]
     if not (s.schemas.assert_formats or s.dialect.asserts_formats) or not isinstance(name, str):

@@ -1,8 +1,8 @@
-"""In: a JSON Schema document. Out: nodes in normal form for its subschemas, references resolved.
+"""All subschemas of a document, expanded into normal forms on demand; references are resolved.
 
-`Schemas` owns the atoms (subschemas by identity), and expands each atom once. Recursion is fine
-through properties and items; a reference that leads back to itself without entering a value is an
-error.
+`Schemas` owns the atoms (one per subschema and dynamic scope) and expands each atom once
+(`keywords.build`). Recursion is fine through properties and items, where children are only named by
+expressions; a reference that leads back to itself without entering a value is an error.
 """
 
 from __future__ import annotations
@@ -54,10 +54,12 @@ if TYPE_CHECKING:
     from referencing import Registry
 
 
-MAX_SCALARS = 4096  # nodes of plain subschemas that the process remembers
+MAX_SCALARS = 4096  # normal forms of simple scalar schemas that the process remembers
 
-_scalars: OrderedDict[tuple[Any, ...], NormalForm] = OrderedDict()  # those longest there go first
-Standing = tuple[dict[str, Any], Place]  # a subschema, and where it stands
+_scalars: OrderedDict[tuple[Any, ...], NormalForm] = (
+    OrderedDict()
+)  # a cache, the oldest dropped first
+Located = tuple[dict[str, Any], Place]  # a subschema, and where it is
 
 
 def kind_of(value: Any) -> str:
@@ -67,7 +69,7 @@ def kind_of(value: Any) -> str:
 
 
 class Schemas:
-    """All subschemas of one document that anything has asked for."""
+    """The subschemas of one document as far as they have been asked for."""
 
     def __init__(
         self,
@@ -81,14 +83,14 @@ class Schemas:
     ) -> None:
         self.assert_formats = assert_formats
         self.natural = natural  #: spell integers in digits only
-        self.declared = declared  #: names come in the order of the document, before other keys
+        self.declared = declared  #: names come in declared order, before other keys
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
-        self._nodes: dict[Atom, NormalForm] = {}
+        self._normal_forms: dict[Atom, NormalForm] = {}
         self._patterns: dict[str, Regex] = {}
         self._conjunctions: dict[Expr, NormalForm] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
         self._too_costly: dict[Atom, BudgetError] = {}
-        self.only_strings = False  #: pass over keywords for other types
+        self.only_strings = False  #: skip keywords that do not restrict strings
         self._of_strings: Schemas | None = None
         self._constants: dict[frozenset[Value], Expr] = {}
         self._negations: dict[Expr, Expr] = {}
@@ -98,12 +100,14 @@ class Schemas:
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
-        self.tracks = any(map(_mentions, (schema, *documents)))  #: which keys and items are seen
-        self._arrived = 0  # documents retrieved later that were looked through
+        self.tracks_evaluation = any(
+            map(_mentions, (schema, *documents))
+        )  #: whether alternatives are annotated with what they evaluate
+        self._arrived = 0  # documents retrieved later that `_mentions` has seen
         self.root: Expr = self._expr(schema, self._references.root, None)
 
     def atom(self, schema: Any, place: Place, entered: bool = False) -> Atom:
-        """The atom of a subschema that stands at `place` (the same object gives the same atom).
+        """The atom of a subschema at `place` (the same object and scope give the same atom).
 
         `entered`: `place` is already inside the subschema's own `$id`.
         """
@@ -135,7 +139,7 @@ class Schemas:
         return self._expr(schema, self.place(parent), path)
 
     def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
-        """The expressions of the subschemas that a keyword of `parent` has by name."""
+        """The expressions of the subschemas in the object that is a keyword's value in `parent`."""
         place = self.place(parent)
         plain = partial(simple.surely_satisfiable, dialect=place.dialect)
 
@@ -148,7 +152,7 @@ class Schemas:
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:
-        """Where the subschema of `atom` stands."""
+        """Where the subschema of `atom` is."""
         if isinstance(atom.place, str):
             raise TypeError(f"{atom!r} is no subschema")
         return atom.place
@@ -163,9 +167,9 @@ class Schemas:
         found = self._references.follow(at, reference, keyword)
         arrived = self._references.retrieved[self._arrived :]
         self._arrived += len(arrived)
-        if not self.tracks and any(map(_mentions, arrived)):
-            self.tracks = True
-            for untracked in (self._nodes, self._conjunctions, self._negated_forms):
+        if not self.tracks_evaluation and any(map(_mentions, arrived)):
+            self.tracks_evaluation = True
+            for untracked in (self._normal_forms, self._conjunctions, self._negated_forms):
                 untracked.clear()
         return found
 
@@ -173,31 +177,37 @@ class Schemas:
         """The normal form of a conjunction of atoms."""
         form = self._conjunctions.get(expr)
         if form is None:
-            tracked = self.tracks
-            begun = self._conjunctions.get(expr[:-1])  # as where values are excluded in turn
+            tracked = self.tracks_evaluation
+            begun = self._conjunctions.get(
+                expr[:-1]
+            )  # as where `uniqueItems` excludes one more value
             form = ANYTHING if begun is None else begun
             for atom in expr if begun is None else expr[-1:]:
                 part = self.expand(atom)
                 form = (
                     part if form is ANYTHING else conjunction(form, part, location(atom.location))
                 )
-            if self.tracks == tracked:
+            if self.tracks_evaluation == tracked:
                 self._conjunctions[expr] = form
         return form
 
     def strings(self, expr: Expr) -> Regex:
-        """The strings that fit; what is said about other types is not looked at.
+        """The strings that fit; keywords about other types are not looked at.
 
-        So what is said about the names of properties may refer to the schema around it.
+        So `propertyNames` may refer to the schema around it.
         """
         if self._of_strings is None:
             self._of_strings = strings = copy(self)
-            strings.only_strings, strings.tracks = True, False
-            strings._nodes, strings._conjunctions, strings._expanding = {}, {TRUE: ANYTHING}, []
+            strings.only_strings, strings.tracks_evaluation = True, False
+            strings._normal_forms, strings._conjunctions, strings._expanding = (
+                {},
+                {TRUE: ANYTHING},
+                [],
+            )
         return self._of_strings.normal_form(expr).string
 
     def surely_satisfiable(self, expr: Expr) -> bool:
-        """Whether it is plain that some value fits."""
+        """Whether some value certainly fits, as the JSON of a simple subschema shows."""
         if len(expr) != 1:
             return expr == TRUE
         schema, place = expr[0].value, expr[0].place
@@ -209,10 +219,10 @@ class Schemas:
 
     def expand(self, atom: Atom) -> NormalForm:
         """The normal form of one atom, made on first use."""
-        form = self._nodes.get(atom)
+        form = self._normal_forms.get(atom)
         if form is not None:
             return form
-        if atom in self._too_costly:  # a report asks again and again
+        if atom in self._too_costly:  # reports ask again and again
             raise self._too_costly[atom]
         if atom in self._expanding:
             loop = (*self._expanding[self._expanding.index(atom) :], atom)
@@ -223,7 +233,7 @@ class Schemas:
                 expected="recursion through properties or items",
                 hint="remove the loop",
             )
-        tracked = self.tracks
+        tracked = self.tracks_evaluation
         self._expanding.append(atom)
         try:
             form = self._expand(atom)
@@ -232,11 +242,12 @@ class Schemas:
             raise
         finally:
             self._expanding.pop()
-        if self.tracks == tracked:
-            self._nodes[atom] = form
+        if self.tracks_evaluation == tracked:
+            self._normal_forms[atom] = form
         return form
 
     def _expand(self, atom: Atom) -> NormalForm:
+        """The normal form of one atom; schemas of scalars are shared by the whole process."""
         value = atom.value
         if value is Unsatisfiable:
             return NOTHING
@@ -260,18 +271,18 @@ class Schemas:
         return form
 
     def constant(self, value: Any, location: str) -> Expr:
-        """The expression that only `value` fits."""
+        """The expression of one value."""
         return (Atom(OneOf((value,)), location, frozenset((value_of(value),))),)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
-        """The expression that exactly these values fit."""
+        """The expression of exactly these values."""
         if values not in self._constants:
             listed = tuple(data_of(value) for value in values)
             self._constants[values] = (Atom(OneOf(listed), "", values),)
         return self._constants[values]
 
     def negation(self, expr: Expr) -> Expr:
-        """The expression that exactly the values fit that do not fit `expr`."""
+        """The expression of the values that do not fit `expr`."""
         if expr in {TRUE, FALSE}:
             return FALSE if expr == TRUE else TRUE
         if len(expr) == 1 and expr[0].negation is not None:
@@ -281,7 +292,7 @@ class Schemas:
         return self._negations[expr]
 
     def _negation_atom(self, expr: Expr) -> Atom:
-        """The atom of what `expr` does not fit; one for all subschemas that say the same."""
+        """The atom that negates `expr`; subschemas that are equal word for word share one."""
         if len(expr) > 1:
             return Atom(Negation(expr), expr[0].location)
         first = self._copies.first(expr[0])
@@ -295,7 +306,7 @@ class Schemas:
         return negation
 
     def union(self, exprs: tuple[Expr, ...]) -> Expr:
-        """The expression that the values fit that fit at least one of `exprs`."""
+        """The expression of the values that fit at least one of `exprs`."""
         if TRUE in exprs:
             return TRUE
         some = tuple(dict.fromkeys(expr for expr in exprs if expr != FALSE))
@@ -306,27 +317,27 @@ class Schemas:
         return self._unions[some]
 
     def negated_form(self, form: NormalForm, location: str) -> NormalForm:
-        """The values that do not fit `form`."""
+        """The negation of a normal form. Raises BudgetError with this location."""
         if form not in self._negated_forms:
             self._negated_forms[form] = negated(form, self.negation, location)
         return self._negated_forms[form]
 
     def peek(self, expr: Expr) -> NormalForm | None:
-        """The node of an expression, or None while one of its atoms is being expanded."""
+        """The normal form of an expression; None while one of its atoms is being expanded."""
         try:
             return self.normal_form(expr)
         except DanglingReferenceError:  # perhaps only because of what is being expanded
             return None
 
-    def meaning(self, form: NormalForm) -> Expr | None:
-        """An expression of which `form` is the normal form; None for a part of one."""
+    def expression_of(self, form: NormalForm) -> Expr | None:
+        """An expression with this normal form, None if it is only part of one."""
         found = next((expr for expr, n in self._conjunctions.items() if n is form), None)
         if found is None:
-            found = next(((atom,) for atom, n in self._nodes.items() if n is form), None)
+            found = next(((atom,) for atom, n in self._normal_forms.items() if n is form), None)
         return found
 
     def pattern(self, text: Any, location: str) -> Regex:
-        """The language of a pattern, searched for as JSON Schema means it."""
+        """The language of the strings in which an ECMA-262 pattern matches somewhere."""
         if not isinstance(text, str):
             raise SpecError("a pattern must be a string", location=location)
         if text not in self._patterns:
@@ -338,13 +349,13 @@ class Schemas:
         return self._patterns[text]
 
     def complete(self) -> None:
-        """Look at all that the root reaches, so that every error shows at compile time.
+        """Look at all subschemas that the root reaches, so that every error shows at compile time.
 
-        What is not plain is expanded.
+        Simple ones are checked (`keywords.simple`), all others expanded.
         """
-        seen: dict[Any, set[int]] = {}  # by all of a place but its trail
+        seen: dict[Any, set[int]] = {}  # by all of a place but its path
         atoms = set(self.root)
-        todo: list[Atom | Standing] = list(self.root)
+        todo: list[Atom | Located] = list(self.root)
         while todo:
             entry = todo.pop()
             if isinstance(entry, Atom) and isinstance(entry.value, dict):
@@ -365,8 +376,8 @@ class Schemas:
                         atoms.add(atom)
                         todo.append(atom)
 
-    def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Standing] | None:
-        """What is to be looked at below a plain subschema; None if it has to be expanded."""
+    def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Located] | None:
+        """What is to be looked at below a simple subschema; None if it has to be expanded."""
         if "$ref" not in schema:
             found = simple.exits(schema, place.dialect, seen)
             if found is None:
@@ -385,7 +396,7 @@ class Schemas:
 
 
 def _mentions(schema: Any) -> bool:
-    """Whether `unevaluated...` stands anywhere in a document, so that evaluation is tracked."""
+    """Whether `unevaluatedProperties` or `unevaluatedItems` is anywhere in a document."""
     todo: list[Iterable[Any]] = [[schema]]
     while todo:
         for value in todo.pop():
@@ -399,12 +410,12 @@ def _mentions(schema: Any) -> bool:
 
 
 class Negation(NamedTuple):
-    """What an expression does not fit."""
+    """The value of an atom: all that does not fit an expression."""
 
     expr: Expr
 
 
 class Union(NamedTuple):
-    """What fits at least one of several expressions."""
+    """The value of an atom: all that fits at least one of several expressions."""
 
     exprs: tuple[Expr, ...]

@@ -1,7 +1,9 @@
-"""In: a subschema. Out: whether it can be seen to be enforced without expanding it; what is below.
+"""Fast checks of simple subschemas, which need no expansion into a normal form.
 
-Most subschemas have nothing but a type, bounds and plain subschemas, with values that are as they
-should be. They need not be expanded to know that nothing is wrong with them.
+Most subschemas have nothing but a type, bounds and simple subschemas, and keyword values that are
+as they should be. That nothing is wrong with them, and that some value fits, is seen from their
+JSON, which saves most of the time to compile a large schema. All checks are conservative: they say
+yes only where expanding would find the same.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ Check = Callable[[Any], bool]
 
 _SCHEMA = (dict, bool)
 _GREATEST = sys.float_info.max
-_LISTED = frozenset((str, int, float, bool, type(None)))  # types of constants that are no container
+_LISTED = frozenset((str, int, float, bool, type(None)))  # types of constants that are scalars
 
 
 def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
-    """The subschemas directly below a plain schema; None if it has to be expanded.
+    """The subschemas directly below a simple schema; None if it has to be expanded.
 
-    A `$ref` has to be followed by the caller: it counts as an annotation here.
+    A `$ref` counts as an annotation here: the caller has to follow it.
     """
     if dialect.ignored or dialect.asserts_formats:
         return None
@@ -45,9 +47,10 @@ def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
 
 
 def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Child] | None:
-    """What is not plain, or has a place of its own, below a plain schema and plain ones below it.
+    """The subschemas below a schema that are not simple, or that say where they or others are.
 
-    seen: subschemas that need not be looked at again, by id. None if the schema is not plain.
+    Looks below simple ones. seen: ids of subschemas that need not be looked at again. None if the
+    schema itself is not simple.
     """
     below = children(schema, dialect)
     if below is None:
@@ -60,7 +63,7 @@ def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Chil
             if id(child) in seen:
                 continue
             seen.add(id(child))
-            inner = children(child, dialect) if _PLACED.isdisjoint(child) else None
+            inner = children(child, dialect) if _LOCATING.isdisjoint(child) else None
             if inner is None:
                 found.append((path + step, child))
             elif inner:
@@ -69,7 +72,7 @@ def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Chil
 
 
 def are_anonymous(schemas: dict[str, Any]) -> bool:
-    """Whether all of some values are schemas that do not name themselves."""
+    """Whether all of some values are schemas without an identifier of their own."""
     kinds = set(map(type, schemas.values()))
     if not kinds <= {dict, bool}:
         return False
@@ -77,9 +80,9 @@ def are_anonymous(schemas: dict[str, Any]) -> bool:
 
 
 def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
-    """Whether it can be seen at a glance of all of some schemas that some value fits.
+    """Whether all of some schemas by name are so simple that each name can have some value.
 
-    And that texts can have their names. They are anonymous, too.
+    They are anonymous, too.
     """
     found = schemas.values()
     if dialect.ignored or set(map(type, found)) != {dict} or not "".join(schemas).isascii():
@@ -88,9 +91,9 @@ def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
 
 
 def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
-    """Whether it is plain that some value fits a schema that is not broken.
+    """Whether some value certainly fits a schema that is not broken.
 
-    Of an object the members are looked at that must be there.
+    Of objects only the required members are looked at.
     """
     if isinstance(schema, bool):
         return schema
@@ -100,10 +103,12 @@ def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     todo = [schema]
     for at in todo:
         said = _CHECKED.intersection(at)
-        if at.get("type") == [] or not (said <= _HARMLESS or (said <= _LISTS and _lists_text(at))):
+        if at.get("type") == [] or not (
+            said <= _MAY_HAVE_VALUES or (said <= _ENUM_ONLY and _lists_string(at))
+        ):
             return False
         for child in _needed(at) if "required" in said else ():
-            if child is False or (child is not True and not _PLACED.isdisjoint(child)):
+            if child is False or (child is not True and not _LOCATING.isdisjoint(child)):
                 return False
             if child is not True and id(child) not in seen:
                 seen.add(id(child))
@@ -112,7 +117,7 @@ def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
 
 
 def _needed(schema: dict[str, Any]) -> list[Any]:
-    """The subschemas of the members that must be there; False for what cannot be."""
+    """The subschemas of the required members; False for one that cannot come."""
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
     required = schema["required"]
     if not (_are_names(required) and _are_schemas(named) and _is_schema(rest)):
@@ -120,24 +125,25 @@ def _needed(schema: dict[str, Any]) -> list[Any]:
     return [named.get(name, rest) if is_spellable(name) else False for name in required]
 
 
-def _lists_text(schema: dict[str, Any]) -> bool:
-    """Whether a text is among the values listed, and none but texts are asked for."""
+def _lists_string(schema: dict[str, Any]) -> bool:
+    """Whether a string is in the `enum`, and `type` allows strings only."""
     values = schema.get("enum")
     texts = isinstance(values, list) and any(isinstance(x, str) and x.isascii() for x in values)
     return texts and schema.get("type", "string") == "string"
 
 
 def is_reference(schema: dict[str, Any], dialect: Dialect) -> bool:
-    """Whether `$ref` is all that counts in a schema."""
+    """Whether a schema has nothing but a `$ref` and annotations."""
     if not isinstance(schema.get("$ref"), str):
         return False
     return dialect.draft <= 7 or all(k == "$ref" or k not in _CHECKS for k in schema)
 
 
 def scalar_key(schema: dict[str, Any], dialect: Dialect) -> tuple[Any, ...] | None:
-    """What decides the node of a schema that says nothing of members or items; None for others.
+    """A cache key for the normal form of a schema that says nothing of members or items.
 
-    No two values of a key are equal that mean different things (1 and true are).
+    None for others.
+    Keyword values are strings and integers only: 1, 1.0 and true would be equal as keys.
     """
     if dialect.ignored or dialect.asserts_formats:
         return None
@@ -208,13 +214,19 @@ def _values(keyword: str, value: Any) -> Iterator[Child]:
     return (((keyword, key), x) for key, x in value.items() if isinstance(x, dict))
 
 
-_PLACED = IDENTITY | {"$ref"}  # say where a schema, or another one, is
-_HARMLESS = frozenset((
+_LOCATING = IDENTITY | {"$ref"}  # keywords that say where this or another schema is
+_MAY_HAVE_VALUES = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip
-_LISTS = frozenset(("type", "enum"))
-_EASY = (_HARMLESS - {"required"}) | {"title", "description", "default", "examples", "$comment"}
-# Whether the value of a keyword is such that expanding it cannot fail.
+_ENUM_ONLY = frozenset(("type", "enum"))
+_EASY = (_MAY_HAVE_VALUES - {"required"}) | {
+    "title",
+    "description",
+    "default",
+    "examples",
+    "$comment",
+}
+# For each keyword, whether expanding it certainly cannot fail with this value.
 _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     "type": _is_type,
     "enum": _are_constants,

@@ -1,4 +1,4 @@
-"""In: one subschema and its place. Out: its keywords' values, checked, and what they add."""
+"""A subschema while its keywords are read: their values, checked, and the normal form so far."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ _FREE = {name: getattr(ANYTHING, name) for name in NormalForm.__dataclass_fields
 
 
 class Subschema:
-    """One subschema while its keywords are read: the parts of the node that is being built."""
+    """One subschema, and the conjuncts that its keywords have added.
+
+    The argument of every keyword function: they read `schema`, and call `require` or `only`.
+    """
 
     def __init__(self, schemas: Schemas, atom: Atom) -> None:
         self.schemas = schemas
         self.atom = atom
         self.dialect = schemas.place(atom).dialect
-        self.schema: dict[str, Any] = self.dialect.heeded(atom.value)
+        self.schema: dict[str, Any] = self.dialect.effective(atom.value)
         self.draft = self.dialect.draft
         self.conjuncts: list[NormalForm] = []  # conjuncts, left to right
 
@@ -44,15 +47,15 @@ class Subschema:
         return self.schemas.child(schema, self.atom, *path)
 
     def children(self, keyword: str) -> Mapping[str, Expr]:
-        """The expressions of the subschemas that a keyword has by name."""
+        """The expressions of the subschemas in the object that is the value of a keyword."""
         return self.schemas.children(self.members(keyword), self.atom, keyword)
 
     def normal_form(self, schema: Any, *path: str | int) -> NormalForm:
-        """The node of a subschema that applies to the same value."""
+        """The normal form of a subschema that applies to the same value."""
         return self.schemas.normal_form(self.child(schema, *path))
 
     def negated_form(self, form: NormalForm, keyword: str) -> NormalForm:
-        """The values that do not fit `form`, which belongs to `keyword`."""
+        """The negation of a normal form that belongs to `keyword`."""
         return self.schemas.negated_form(form, self.at(keyword))
 
     def broken(self, keyword: str, expected: str) -> SpecError:
@@ -70,7 +73,7 @@ class Subschema:
         self.conjuncts.append(NormalForm(**(_FREE | parts)))
 
     def conjunction(self) -> NormalForm:
-        """What all keywords so far say together."""
+        """The normal form of all keywords so far."""
         form = ANYTHING
         try:
             for part in self.conjuncts:

@@ -1,8 +1,10 @@
-"""In: what all other keywords of a subschema say. Out: the same, with `unevaluated...` applied.
+"""`unevaluatedProperties` and `unevaluatedItems`, applied to all that the other keywords demand.
 
-Every alternative knows which keys and items it evaluates. A value may fit several alternatives at
-once, and then all their keys count as evaluated; asking for more alternatives at once only allows
-more, so the union over all conjunctions of alternatives is exact (draft 2020-12 core, section 11).
+Every alternative is annotated with the keys and items that it evaluates. A value may fit several
+alternatives at once, and then all their keys count as evaluated. To demand more alternatives at
+once only evaluates more, so the union over all conjunctions of alternatives is exact (JSON Schema
+core 2020-12, section 11). It is built by closing the set of alternatives under conjunctions that
+evaluate more than their parts.
 """
 
 from __future__ import annotations
@@ -26,13 +28,18 @@ from structgen.schema.normal_form.logic import covers
 
 
 def unevaluated_properties(s: Subschema) -> None:
-    """What the members must fit that no other keyword evaluates."""
+    """`unevaluatedProperties`: what members must fit that no other keyword evaluates.
+
+    Adds to each alternative a `PropertyGroup` about the keys that are not evaluated in it.
+    """
     child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
     form = s.conjunction()
     alternatives = form.objects
     if child != TRUE:
         location = s.at("unevaluatedProperties")
-        alternatives = _combined(alternatives, conjoin_objects, _sees_keys, location)
+        alternatives = _closed_under_conjunction(
+            alternatives, conjoin_objects, _evaluates_keys, location
+        )
     objects = []
     for o in alternatives:
         groups = o.groups
@@ -43,13 +50,15 @@ def unevaluated_properties(s: Subschema) -> None:
 
 
 def unevaluated_items(s: Subschema) -> None:
-    """What the items must fit that no other keyword evaluates."""
+    """`unevaluatedItems`: what items must fit that no other keyword evaluates."""
     child = s.child(s.schema["unevaluatedItems"], "unevaluatedItems")
     form = s.conjunction()
     alternatives = form.arrays
     if child != TRUE:
         location = s.at("unevaluatedItems")
-        alternatives = _combined(alternatives, conjoin_arrays, _sees_items, location)
+        alternatives = _closed_under_conjunction(
+            alternatives, conjoin_arrays, _evaluates_items, location
+        )
     arrays = []
     for a in alternatives:
         lists = a.lists
@@ -63,24 +72,26 @@ def unevaluated_items(s: Subschema) -> None:
 AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
 
 
-def _sees_keys(a: ObjectAlt, b: ObjectAlt) -> bool:
+def _evaluates_keys(a: ObjectAlt, b: ObjectAlt) -> bool:
+    """Whether `a` evaluates all keys that `b` evaluates."""
     return covers(a.evaluated, b.evaluated)
 
 
-def _sees_items(a: ArrayAlt, b: ArrayAlt) -> bool:
+def _evaluates_items(a: ArrayAlt, b: ArrayAlt) -> bool:
+    """Whether `a` evaluates all items that `b` evaluates."""
     if a.evaluated is None:
         return True
     enough = b.evaluated is not None and a.evaluated >= b.evaluated
     return enough and set(b.evaluated_where) <= set(a.evaluated_where)
 
 
-def _combined(
+def _closed_under_conjunction(
     alternatives: tuple[AltT, ...],
     merge: Callable[[AltT, AltT], AltT | None],
-    sees: Callable[[AltT, AltT], bool],
+    covers_all: Callable[[AltT, AltT], bool],
     location: str,
 ) -> tuple[AltT, ...]:
-    """All alternatives, and all conjunctions of them that see more than each of their parts."""
+    """All alternatives, and all conjunctions of them that evaluate more than their parts."""
     found = list(alternatives)
     sets = {frozenset((a,)) for a in alternatives}
     todo = [(a, frozenset((a,))) for a in alternatives]
@@ -88,7 +99,7 @@ def _combined(
         merged, parts = todo.pop()
         for other in alternatives:
             bigger = parts | {other}
-            if bigger in sets or sees(merged, other):
+            if bigger in sets or covers_all(merged, other):
                 continue
             sets.add(bigger)
             more = merge(merged, other)

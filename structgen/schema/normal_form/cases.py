@@ -67,7 +67,7 @@ class Cases:
         self._schemas = schemas
         self._lose = lose
 
-    def heeded(self, atom: Atom) -> dict[str, Any]:
+    def effective(self, atom: Atom) -> dict[str, Any]:
         """The keywords of a subschema that count: beside `$ref`, older drafts have no others."""
         if not isinstance(atom.value, dict):
             return {}
@@ -81,7 +81,7 @@ class Cases:
         seen: set[Expr] = set()
         while len(expr) == 1 and isinstance(expr[0].value, dict) and expr not in seen:
             seen.add(expr)
-            schema = self.heeded(expr[0])
+            schema = self.effective(expr[0])
             if "$ref" not in schema or any(not k.startswith("$") for k in schema):
                 break
             expr = self._schemas.refer(expr[0], schema["$ref"], "$ref")
@@ -107,7 +107,7 @@ class Cases:
                 hint="remove the loop",
             )
         inside = (*inside, atom)
-        schema = self.heeded(atom)
+        schema = self.effective(atom)
         found: list[Case] = [(atom,)]
         for keyword in REFERENCES:
             if isinstance(schema.get(keyword), str):

@@ -77,14 +77,14 @@ class Costs:
         missing: frozenset[ArrayAlt] = frozenset(),
         free: Costs | None = None,
     ) -> None:
-        """missing: alternatives taken to be empty. free: costs whose matchers of `ANYTHING` to share."""
+        """missing: alternatives taken to be empty. free: costs whose matchers are shared."""
         self.gap = gap  #: fewest bytes of a gap between lexemes
         self.normal_form_of = expressions.normal_form
         self.negation = expressions.negation
         self._expressions = expressions
         self._declared = declared
         self._missing = missing
-        self._lacking: dict[frozenset[ArrayAlt], Costs] = {}  # by `missing`, shared
+        self._by_missing: dict[frozenset[ArrayAlt], Costs] = {}  # by `missing`, shared
         self._solved: dict[NormalForm, int | None] = {}
         self._scalars: dict[NormalForm, int | None] = {}
         self._objects: dict[ObjectAlt, ObjectMatcher] = {}
@@ -97,11 +97,9 @@ class Costs:
         self._some_arrays: dict[NormalForm, list[ArrayMatcher]] = {}
         #: by expression: a number, and all values if these are fewer, else None
         self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
-        self._many: dict[NormalForm, bool] = {}
-        self._looked_at: set[NormalForm] = (
-            set()
-        )  # normal forms that `_surely_satisfiable` is looking at
-        self._certain: set[NormalForm] = set()  # those for which it said yes
+        self._infinite: dict[NormalForm, bool] = {}
+        self._being_checked: set[NormalForm] = set()  # by `_surely_satisfiable`
+        self._certain: set[NormalForm] = set()  # for which it said yes
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     def of(self, expr: Expr) -> int | None:
@@ -132,15 +130,19 @@ class Costs:
         """Whether some array or object certainly fits, as is seen without the fixpoint."""
         if form in self._certain:  # or nested pairs would take exponential time
             return True
-        if form in self._solved or form in self._looked_at or len(self._looked_at) >= MAX_NESTED:
+        if (
+            form in self._solved
+            or form in self._being_checked
+            or len(self._being_checked) >= MAX_NESTED
+        ):
             return False
-        self._looked_at.add(form)
+        self._being_checked.add(form)
         try:
             found = self._may_be_empty(form) or any(
                 matcher.surely_satisfiable() for matcher in map(self._object, form.objects)
             )
         finally:
-            self._looked_at.discard(form)
+            self._being_checked.discard(form)
         if found:
             self._certain.add(form)
         return found
@@ -155,7 +157,7 @@ class Costs:
         """Whether the cost of a normal form is known, or is seen without costs of children."""
         if form in self._solved:
             return True
-        best = self._at_once(form)
+        best = self._simple_cost(form)
         least = best is not None and best <= SHORTEST + self.gap
         known = least or not (form.arrays or form.objects)
         if known:
@@ -190,9 +192,9 @@ class Costs:
 
     def surely_infinite(self, form: NormalForm) -> bool:
         """Whether infinitely many values certainly fit a normal form."""
-        if form not in self._many:
-            self._many[form] = surely_infinite(self, form)
-        return self._many[form]
+        if form not in self._infinite:
+            self._infinite[form] = surely_infinite(self, form)
+        return self._infinite[form]
 
     def reaches(self, expr: Expr, alt: ArrayAlt) -> bool:
         """Whether a value that fits may contain an array of the alternative `alt`, or be one."""
@@ -210,11 +212,11 @@ class Costs:
     def without(self, alt: ArrayAlt) -> Costs:
         """The costs that there would be if no array fitted the alternative `alt`."""
         missing = self._missing | {alt}
-        if missing not in self._lacking:
+        if missing not in self._by_missing:
             costs = Costs(self._expressions, self._declared, self.gap, missing)
-            costs._lacking = self._lacking
-            self._lacking[missing] = costs
-        return self._lacking[missing]
+            costs._by_missing = self._by_missing
+            self._by_missing[missing] = costs
+        return self._by_missing[missing]
 
     def objects(self, form: NormalForm) -> list[ObjectMatcher]:
         """The matchers of the object alternatives that some object fits."""
@@ -268,7 +270,7 @@ class Costs:
         asked_by: dict[NormalForm, dict[NormalForm, None]] = {}
         fresh, stale = [first], dict[NormalForm, None]()
         while fresh or stale:
-            form = fresh.pop() if fresh else _popped(stale)
+            form = fresh.pop() if fresh else _pop_oldest(stale)
 
             def cost_of(expr: Expr, form: NormalForm = form) -> int | None:
                 child = self.normal_form_of(expr)
@@ -280,7 +282,7 @@ class Costs:
                 asked_by.setdefault(child, {})[form] = None
                 return values[child]
 
-            best = self._at_once(form)
+            best = self._simple_cost(form)
             for matcher in self._matchers(form):
                 if best is not None and best <= SHORTEST + self.gap:
                     break
@@ -292,7 +294,7 @@ class Costs:
                 stale.update(asked_by.get(form, {}))
         self._solved.update(values)
 
-    def _at_once(self, form: NormalForm) -> int | None:
+    def _simple_cost(self, form: NormalForm) -> int | None:
         """Fewest bytes of a scalar that fits, or of an empty container; needs no matcher."""
         if form not in self._scalars:
             sizes = [4] * (form.null or form.true) + [5] * form.false
@@ -326,7 +328,7 @@ def _has_scalar(form: NormalForm) -> bool:
     return not (form.string.is_empty() and form.number.is_empty())
 
 
-def _popped(queue: dict[NormalForm, None]) -> NormalForm:
+def _pop_oldest(queue: dict[NormalForm, None]) -> NormalForm:
     """The normal form that has waited longest, taken out of the queue."""
     form = next(iter(queue))
     del queue[form]

@@ -41,7 +41,7 @@ from structgen.regular.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
 from structgen.util.cached import HashedOnce, found_once
 
-MAX_ALTERNATIVES = 4096  # per JSON type of one node
+MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
 MAX_COMPARED = 1000  # alternatives that are compared with each other
 
 

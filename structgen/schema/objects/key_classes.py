@@ -100,7 +100,7 @@ class KeyClass:
         for pattern, child in group.patterns:
             halves: list[tuple[KeyClass, list[Expr]]] = []
             for part, found in parts:
-                if begin_apart(part.language, pattern):  # plainly disjoint
+                if begin_apart(part.language, pattern):  # no key matches both
                     halves.append((part, found))
                     continue
                 for half, more in ((pattern, [child]), (complement(pattern), [])):

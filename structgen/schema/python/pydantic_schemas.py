@@ -1,6 +1,6 @@
-"""In: Pydantic's core schemas. Out: JSON Schemas that say as much as possible of what it checks.
+"""JSON Schemas of Python types that are as strict as Pydantic's own validation.
 
-Pydantic describes what it accepts loosely; text is to be generated that it accepts for certain.
+Pydantic's JSON Schemas describe loosely what it accepts; generated text must certainly be accepted.
 So objects are closed, discriminators are required, and patterns name what a format leaves open
 (Python has no year 0 and no leap seconds). Importing this module imports pydantic.
 """

@@ -1,4 +1,4 @@
-"""In: a Python type (Pydantic model, dataclass, TypedDict, Enum, list[...], ...). Out: a spec.
+"""The spec of a Python type: a Pydantic model, dataclass, TypedDict, Enum, list[...], and so on.
 
 The type becomes a JSON Schema and the text becomes a value of the type, both through Pydantic's
 `TypeAdapter`, which is imported at first use. Pydantic comes with the extra `pydantic`.

@@ -1,1 +1,1 @@
-"""References: documents, their resources, anchors and dialects."""
+"""References between schemas: documents, resources, anchors, drafts and vocabularies."""

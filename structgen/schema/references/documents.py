@@ -1,4 +1,4 @@
-"""In: a schema and a registry of documents. Out: their schema resources by URI, and what is inside.
+"""The documents that references may lead to, and the schema resources and anchors inside them.
 
 Documents are read when something asks for them: those in use first, then those of the registry,
 then the metaschemas, then whatever the registry's own `retrieve` finds.
@@ -37,7 +37,7 @@ ROOT_URI = "urn:structgen:root"
 
 
 class Documents:
-    """The schema resources of a schema, and of the documents that it may refer to."""
+    """The schema resources of the root schema and of the documents that it may refer to, by URI."""
 
     def __init__(self, schema: Any, registry: referencing.Registry[Any] | None) -> None:
         self._registry = registry
@@ -45,7 +45,7 @@ class Documents:
         self._resources: dict[tuple[int, str], Resource] = {}  # by schema object and URI
         self._read: list[Resource] = []
         self._searched = False  # whether all of the registry has been read
-        self.retrieved: list[Any] = []  #: what the registry's own function has found
+        self.retrieved: list[Any] = []  #: documents that the registry's `retrieve` has found
         self.root = self._document(ROOT_URI, schema, DEFAULT_DIALECT, "")
 
     # -- resources ------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class Documents:
         return self._resources[key]
 
     def inside(self, schema: Any, around: Spot) -> Spot:
-        """The spot of a subschema at `around`, with its own `$id` and `$schema` heeded.
+        """The spot of a subschema at `around`, its own `$id` and `$schema` taken into account.
 
         A `$schema` counts without an `$id`, too, though the drafts do not ask for that: who pastes
         a schema into another one means the draft that it names.
@@ -129,7 +129,7 @@ class Documents:
         if uri not in self._known:
             self._look_inside()
         if uri not in self._known:
-            found = self._given(uri)
+            found = self._known_document(uri)
             if found is not None:
                 self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
         if uri not in self._known and not self._searched:
@@ -137,7 +137,7 @@ class Documents:
             self._read_registry(dialect)
             self._look_inside()
         if uri not in self._known:
-            found = self._retrieved(uri)
+            found = self._retrieved_document(uri)
             if found is not None:
                 self.retrieved.append(found.contents)
                 self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
@@ -151,24 +151,24 @@ class Documents:
     def _read_registry(self, dialect: Dialect) -> None:
         """Read all documents of the registry, for one of them may hold the subschema sought."""
         for uri in self._registry or ():
-            found = self._given(uri)
+            found = self._known_document(uri)
             if found is not None and uri not in self._known:
-                with suppress(StructgenError):  # of its `$schema` or `$id`: nobody refers to it
+                with suppress(StructgenError):  # of its `$schema` or `$id`: nothing refers to it
                     self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
 
     def _metaschema(self, uri: str) -> Any:
-        found = self._given(uri.rstrip("#")) or self._retrieved(uri.rstrip("#"))
+        found = self._known_document(uri.rstrip("#")) or self._retrieved_document(uri.rstrip("#"))
         return None if found is None else found.contents
 
-    def _given(self, uri: str) -> referencing.Resource[Any] | None:
+    def _known_document(self, uri: str) -> referencing.Resource[Any] | None:
         """The document of a URI, from the registry or the metaschemas."""
         from jsonschema_specifications import REGISTRY
 
         found = None if self._registry is None else self._registry.get(uri)
         return found or REGISTRY.get(uri)
 
-    def _retrieved(self, uri: str) -> referencing.Resource[Any] | None:
-        """The document that the registry's own function finds, if it has one."""
+    def _retrieved_document(self, uri: str) -> referencing.Resource[Any] | None:
+        """The document that the registry's `retrieve` finds, if it has one."""
         from referencing.exceptions import CannotDetermineSpecification
 
         if self._registry is None:
@@ -177,7 +177,7 @@ class Documents:
             return self._registry.get_or_retrieve(uri).value
         except (LookupError, CannotDetermineSpecification):
             return None
-        except (AttributeError, TypeError):  # it searched what is no schema before it asked
+        except (AttributeError, TypeError):  # it searched something that is no schema
             return None
 
 
@@ -203,7 +203,7 @@ def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
     return True
 
 
-def stated(resource: referencing.Resource[Any]) -> Any:
+def with_stated_draft(resource: referencing.Resource[Any]) -> Any:
     """The contents of a document, with the draft that it is given with as its `$schema`."""
     contents, uri = resource.contents, _specified(resource)
     if uri is None or not isinstance(contents, dict) or "$schema" in contents:

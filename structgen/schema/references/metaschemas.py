@@ -1,7 +1,7 @@
-"""In: a draft of JSON Schema. Out: its keywords, and where subschemas stand in their values.
+"""The keywords of each draft, and which of them hold subschemas, as the metaschemas have it.
 
-Both are read off the metaschemas themselves. That takes longer than to compile many schemas, so
-what they say of subschemas is kept in HOLDERS, too, which is enough to compile with.
+To read the metaschemas takes longer than to compile many schemas, so what they say of subschemas is
+also a table, SUBSCHEMA_KEYWORDS, which is all that compiling needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Shape(NamedTuple):
 
 _ONE, _MANY, _NAMED = Shape(schema=True), Shape(listed=True), Shape(mapped=True)
 # The keywords that hold subschemas: how, and the first and the last draft that knows them.
-HOLDERS = (
+SUBSCHEMA_KEYWORDS = (
     *((keyword, _ONE, 4, 2020) for keyword in ("additionalProperties", "not")),
     *((keyword, _ONE, 6, 2020) for keyword in ("contains", "propertyNames")),
     *((keyword, _ONE, 7, 2020) for keyword in ("if", "then", "else")),
@@ -44,10 +44,12 @@ HOLDERS = (
 
 
 @cache
-def holders_of(draft: int) -> dict[str, Shape]:
-    """The keywords that hold subschemas in a draft; some are heeded whatever it calls them."""
-    heeded = dict.fromkeys((*DEFINITIONS, "dependencies"), _NAMED)
-    return heeded | {k: shape for k, shape, first, last in HOLDERS if first <= draft <= last}
+def subschema_keywords(draft: int) -> dict[str, Shape]:
+    """The keywords that hold subschemas in a draft; some count in every draft."""
+    effective = dict.fromkeys((*DEFINITIONS, "dependencies"), _NAMED)
+    return effective | {
+        k: shape for k, shape, first, last in SUBSCHEMA_KEYWORDS if first <= draft <= last
+    }
 
 
 @cache
@@ -101,7 +103,7 @@ def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str |
 
 def depth_of(keyword: str, value: Any, draft: int) -> int:
     """Whether a keyword's value is a subschema (1), or holds some (2), or neither (0)."""
-    shape = holders_of(draft).get(keyword)
+    shape = subschema_keywords(draft).get(keyword)
     if shape is None:
         return 0
     if isinstance(value, list):

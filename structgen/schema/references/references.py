@@ -1,8 +1,10 @@
-"""In: a JSON Schema document and a registry. Out: where references lead, and under which dialect.
+"""Resolves `$ref`, `$dynamicRef` and `$recursiveRef`.
 
-A `Place` is where a subschema stands: its resource, to whose URI references are relative, and its
-dynamic scope, kept only as far as a `$dynamicRef` or `$recursiveRef` could tell: for each name the
-outermost resource that has it. Documents come from the registry; nothing is fetched.
+A `Place` is what a reference is resolved against: where it is in a document (its `Spot`: the
+resource, to whose URI references are relative, and the dialect) and the dynamic scope, reduced to
+what a `$dynamicRef` or `$recursiveRef` could notice: for each name the outermost resource that has
+it. So recursion through dynamic references meets finitely many places. Documents come from the
+registry; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 
 RECURSION = ""  # the name under which a scope has the outermost `$recursiveAnchor`
 
-Scope = tuple[tuple[str, Resource], ...]  # sorted by name; without what the current resource says
+Scope = tuple[tuple[str, Resource], ...]  # by name; without the names of the current resource
 
 
 class Place(NamedTuple):
-    """Where a subschema stands, and the dynamic scope that it is used in."""
+    """Where a subschema is, and the dynamic scope that it is used in."""
 
     spot: Spot
     scope: Scope = ()
@@ -71,7 +73,7 @@ class References:
         return self._documents.retrieved
 
     def enter(self, schema: dict[str, Any], place: Place) -> Place:
-        """The place of a subschema once its own `$id` and `$schema` are heeded."""
+        """The place of a subschema, its own `$id` and `$schema` taken into account."""
         if not has_identity(schema):
             return place
         return self._at(place, self._documents.inside(schema, place.spot))

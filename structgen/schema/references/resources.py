@@ -1,4 +1,4 @@
-"""In: a schema document. Out: its schema resources, each with its URI, dialect and anchors.
+"""Schema resources: parts of a document with a URI of their own, and their anchors.
 
 A resource is a schema that has a URI of its own: a whole document, or a subschema with an `$id`.
 What looks like an `$id` inside a constant, or under a keyword that a draft does not know, is none.
@@ -39,7 +39,7 @@ class Resource:
 
 
 class Spot(NamedTuple):
-    """Where a subschema stands in a document."""
+    """Where a subschema is in a document."""
 
     resource: Resource
     dialect: Dialect  # the resource's, unless a `$schema` in between says another

@@ -1,4 +1,4 @@
-"""In: the `$schema` of a document. Out: its dialect, a draft and the keywords that count in it.
+"""Dialects: which draft and which keywords the `$schema` of a document selects.
 
 A draft's own URI names all of its vocabularies. Any other URI names a metaschema, whose document
 says by `$vocabulary` which of them its schemas use; the keywords of the others are annotations.
@@ -40,7 +40,7 @@ class Dialect:
     ignored: frozenset[str] = frozenset()
     asserts_formats: bool = False
 
-    def heeded(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def effective(self, schema: dict[str, Any]) -> dict[str, Any]:
         """A schema without the keywords that do not count.
 
         Up to draft 7 those are the siblings of `$ref`, later those of unused vocabularies.

@@ -1,1 +1,1 @@
-"""Reports on a schema: what is enforced, at what cost, and what looks like a slip."""
+"""Reports on a schema: what is enforced, at what cost, and what looks like a mistake."""

@@ -1,6 +1,6 @@
-"""In: an inspected schema. Out: advice on what is legal in it and yet hardly meant.
+"""Advice on what is legal in a schema but hardly meant: misspelt keywords, dead ones, and so on.
 
-One function per kind of slip; the table at the end lists them.
+One function per kind of mistake; `CHECKS`, at the end, lists them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.inspection import COMPANIONS, Inspection, Visit
 from structgen.schema.report.support import Advice
 
-PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are meant to be no keywords
-SHORTEST = 4  # letters of a keyword that others are taken for
+PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are not meant as keywords
+SHORTEST = 4  # letters of a keyword that a name may be a misspelling of
 SIMILAR = 0.8  # difflib's ratio from which on two names are taken for the same word
 MAX_VALUES = 200  # of an `enum` that are tried
 MAX_NAMES = 6  # listed in a message
 
-# What the keywords that are about one JSON type alone are about.
+# The JSON type that a keyword is about, if it is about one.
 TYPE_OF = {
     **dict.fromkeys(
         ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"
@@ -66,14 +66,14 @@ BOUNDS = (
     ("minProperties", "maxProperties", operator.gt),
     ("minContains", "maxContains", operator.gt),
 )
-# Words of other schema languages that restrict nothing here.
+# Keywords of other schema languages, which restrict nothing here.
 FOREIGN = {
     "nullable": 'OpenAPI\'s word; to allow null write "type": [..., "null"]',
     "discriminator": "OpenAPI's word; give each branch a `const` of its own instead",
 }
 
 
-def advise(inspection: Inspection) -> Iterator[Advice]:
+def advice_on(inspection: Inspection) -> Iterator[Advice]:
     """All advice, in the order of the document."""
     for visit in inspection.visits:
         for check in CHECKS:
@@ -91,7 +91,7 @@ def _inform(visit: Visit, keyword: str, kind: str, message: str) -> Advice:
 
 
 def _applying(visit: Visit) -> Visit:
-    """The subschema from which on the schemas around `visit` apply to the same value."""
+    """The outermost schema around `visit` that applies to the same value."""
     while visit.parent is not None and visit.keyword in IN_PLACE:
         visit = visit.parent
     return visit
@@ -228,7 +228,7 @@ def _bounds(_: Inspection, visit: Visit) -> Iterator[Advice]:
 
 
 def _useless(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
-    """Subschemas that nothing fits, or everything although they have keywords."""
+    """Subschemas that no value fits, or all values although they have keywords."""
     form = inspection.normal_form(visit)
     if form is None or not visit.enforced:
         return

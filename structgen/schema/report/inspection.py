@@ -1,7 +1,7 @@
-"""In: a schema as a spec. Out: its subschemas with their compiled nodes and their problems.
+"""Visits all subschemas and runs the function of each keyword, to see what becomes of it.
 
-Every subschema is visited, also where compiling would have stopped at an earlier refusal, and each
-function that enforces a keyword is run once on its own.
+Every subschema is visited, also where compiling would have stopped at an earlier error, and each
+function that enforces a keyword is run on its own, so that errors are found keyword by keyword.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_STATES = 512  # counted per language
 MAX_STEPS = 20_000  # derivatives taken for one report
 
-# Keywords that only say more about another one, which is the one that is enforced.
+# Keywords that only modify another one, which is the one with a function.
 COMPANIONS = {
     "then": "if",
     "else": "if",
@@ -260,10 +260,10 @@ class Inspection:
             todo += at.children
         return False
 
-    # -- nodes ----------------------------------------------------------------------------------
+    # -- normal forms ---------------------------------------------------------------------------
 
     def normal_form(self, visit: Visit) -> NormalForm | None:
-        """The compiled node of a subschema, None where something in it is refused."""
+        """The normal form of a subschema, None where something in it is refused."""
         try:
             return self.schemas.normal_form((visit.atom,))
         except StructgenError:
@@ -285,7 +285,7 @@ class Inspection:
             return False
 
     def count_states(self, form: NormalForm) -> tuple[int, bool]:
-        """States of the automata of a node's strings, numbers and keys; and are there more?"""
+        """States of the automata of strings, numbers and keys, and whether there are more."""
         groups = [group for alternative in form.objects for group in alternative.groups]
         names = sorted({name for group in groups for name in group.named})
         languages = {form.string, form.number, words(names)} | {

@@ -1,7 +1,7 @@
-"""In: a schema. Out: a report per subschema: what is enforced, what not and why, at what cost.
+"""`structgen.support`: for each subschema, which keywords are enforced, which are not, and why.
 
-A keyword is judged by running the function that enforces it, so the report cannot promise what
-compiling does not keep. A refused schema gets a full report, not only its first refusal.
+A keyword is judged by running the function that enforces it, so the report agrees with what
+compiling does. A refused schema gets a full report, not only its first error.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class SupportReport:
             "draft": self.draft,
             "compiles": problem is None,
             "problem": None if problem is None else {"kind": problem.kind, "text": str(problem)},
-            "nodes": [asdict(form) for form in self.nodes],
+            "nodes": [asdict(node) for node in self.nodes],
             "advice": [asdict(advice) for advice in self.advice],
         }
 
@@ -119,7 +119,7 @@ def support(schema: Any, **options: Any) -> SupportReport:
     """
     from structgen.schema.coerce import coerce
     from structgen.schema.json_schema import JsonSchema
-    from structgen.schema.report.advice import advise
+    from structgen.schema.report.advice import advice_on
 
     if isinstance(schema, str | bytes | dict | bool):
         schema = JsonSchema(schema, **options)
@@ -136,7 +136,7 @@ def support(schema: Any, **options: Any) -> SupportReport:
         NodeSupport(v.pointer, tuple(_keywords(inspection, v)), _cost(inspection, v))
         for v in inspection.visits
     )
-    return SupportReport(inspection.draft, nodes, tuple(advise(inspection)), problem)
+    return SupportReport(inspection.draft, nodes, tuple(advice_on(inspection)), problem)
 
 
 def _keywords(inspection: Inspection, visit: Visit) -> Iterator[KeywordSupport]:

@@ -1,7 +1,7 @@
-"""In: compiled nodes, and the subschemas they come from. Out: what may come next, in words.
+"""Puts into words what a normal form accepts, for error messages: "an integer >= 0 or null".
 
-Only messages ask for words, so nothing here is done before somebody does: a node is traced back to
-its expression, the expression is taken apart into cases, and each case is said in a phrase a type.
+Nothing is prepared: when a message needs it, a normal form is traced back to its expression, which
+is split into cases, and each case is described by a phrase per JSON type.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LIMITING = ("not", "if")  # keywords that limit values further, mostly without w
 
 
 class Words:
-    """What the nodes of one document say, in words."""
+    """Descriptions of the normal forms of one document."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
         self._cases = Cases(schemas, lambda *_: None)
 
     def values(self, vector: Iterable[NormalForm]) -> str:
-        """The values that some node of a vector accepts: "an integer >= 0 or null"."""
+        """The values that fit some form of a vector: "an integer >= 0 or null"."""
         forms = list(vector)
         phrases = dict.fromkeys(phrase for form in forms for phrase in self._of(form))
         shown = list(phrases)[:MAX_SHOWN]
@@ -48,7 +48,7 @@ class Words:
         return " or ".join(shown + more) or "nothing"
 
     def _of(self, form: NormalForm) -> list[str]:
-        expr = self._schemas.meaning(form)
+        expr = self._schemas.expression_of(form)
         if not expr:
             return bare(form)
         try:
@@ -62,7 +62,7 @@ class Words:
         if left is not None:
             values = [v for v in _listing(case) if value_of(v) in left]
             return [listed(values)] if values else []
-        members = [(atom, self._cases.heeded(atom)) for atom in case]
+        members = [(atom, self._cases.effective(atom)) for atom in case]
         phrases = {
             t: (name, "".join(self._details(t, members)))
             for t, name in named(form).items()
@@ -93,7 +93,7 @@ class Words:
 
 
 def named(form: NormalForm) -> dict[str, str]:
-    """The JSON types of the values that a node accepts, in words."""
+    """The JSON types of the values that fit a normal form, by name and in words."""
     truths = " or ".join(["true"] * form.true + ["false"] * form.false)
     found = {
         "null": form.null,
@@ -108,13 +108,13 @@ def named(form: NormalForm) -> dict[str, str]:
 
 
 def bare(form: NormalForm) -> list[str]:
-    """The types that a node accepts, without details."""
+    """The types that fit a normal form, without details."""
     names = list(named(form).values())
     return ["any value"] if names == list(NAMES.values()) else names
 
 
 def plain(forms: Iterable[NormalForm]) -> str:
-    """The types of the values that some node accepts."""
+    """The types of the values that fit some of these normal forms."""
     return " or ".join(dict.fromkeys(phrase for form in forms for phrase in bare(form)))
 
 

@@ -1,4 +1,4 @@
-"""In: arrays whose items must differ. Out: proof of masks, of what they cost, of what is kept.
+"""`uniqueItems`: masks are right, cost little, and captured values survive saving.
 
 The reference reads byte by byte and has never made a mask, so nothing that a mask left open can
 have found its way into it.

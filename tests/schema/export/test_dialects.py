@@ -1,4 +1,4 @@
-"""In: schemas and providers' dialects. Out: proof that exports are accepted and losses are told.
+"""Exports obey the rules of their dialect, and every loss is reported.
 
 The laws, judged by the jsonschema library: what no loss makes stricter lets every valid value
 through, and what no loss makes looser lets nothing else through.

@@ -1,4 +1,4 @@
-"""In: names of formats. Out: proof that each language is the one that its document defines.
+"""Each format accepts exactly the strings that its specification defines.
 
 Oracles: the official Test Suite, the standard library (`datetime`, `ipaddress`, `uuid`, `re`), the
 `idna` package for labels of host names, and plain arithmetic for leap seconds.

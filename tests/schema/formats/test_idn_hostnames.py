@@ -1,4 +1,4 @@
-"""In: names in many scripts. Out: proof that the format `idn-hostname` is that of RFC 5890 to 5893.
+"""The format `idn-hostname` follows RFC 5890 to 5893, in many scripts.
 
 The oracle is the `idna` package; its `check_bidi` is applied to whole names as RFC 5893 wants it.
 """

@@ -1,4 +1,4 @@
-"""In: one schema per keyword, many values. Out: the verdicts of the jsonschema library.
+"""Every keyword, alone, accepts the values that the jsonschema library accepts.
 
 Each draft judges every value, so what a draft does not know must be ignored by both.
 """

@@ -1,6 +1,7 @@
-"""In: schemas, one value of a keyword often replaced by junk. Out: proof that plain ones are fine.
+"""The fast checks of simple subschemas agree with expanding them.
 
-The oracle expands every subschema, plain or not: it must raise the same error at the same place.
+Keyword values are often replaced by junk. The oracle expands every subschema, simple or not: it
+must raise the same error at the same place.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def _error(schema: Any) -> tuple[str, str] | None:
     return None
 
 
-def _never(*_given: Any, **_named: Any) -> None:
-    """Nothing is plain."""
+def _never(*_known_document: Any, **_named: Any) -> None:
+    """Nothing is simple."""
 
 
 @pytest.mark.parametrize("draft", [4, 7, 2019, 2020])
-def test_plain_schemas_raise_what_expanding_all_raises(
+def test_simple_schemas_raise_what_expanding_all_raises(
     draft: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one fault in a schema at most, both ways find the same one, or none."""
@@ -65,7 +66,7 @@ def test_plain_schemas_raise_what_expanding_all_raises(
     assert {None, "broken_spec"} <= found
 
 
-def test_most_of_a_usual_schema_is_plain() -> None:
+def test_most_of_a_usual_schema_is_simple() -> None:
     """Types, bounds and members are; logic, patterns and references are left to others."""
     inner = {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 3}
     schema = {
@@ -136,7 +137,7 @@ def test_whether_required_members_can_be_there_is_seen_rightly(
     assert 10 < sum(fits for _, fits in cases) < len(cases) - 10
 
 
-def test_what_plainly_fits_something() -> None:
+def test_what_surely_fits_something() -> None:
     """Members that must be there are looked at, however deep, each once."""
     dialect, text = Dialect(2020), {"type": "string", "format": "date"}
     deep: dict[str, Any] = text

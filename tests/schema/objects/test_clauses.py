@@ -1,4 +1,4 @@
-"""What is plain of objects under clauses: it is never said where the search finds otherwise."""
+"""The quick checks of clauses say yes only where the search finds a way to finish the object."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def forms(rng: Random) -> dict[str, Any]:
 
 
 class Watch:
-    """Holds what is plain against what a search finds, while constraints are used."""
+    """Compares the quick checks with what a search finds, while constraints are used."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: Counter[str] = Counter()
@@ -115,10 +115,10 @@ def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("order", ["any", "declared"])
-def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that plainly may come have a way, clauses that plainly settle do, as do nodes.
+def test_quick_checks_agree_with_the_search(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that surely may come have a transition; what is surely satisfiable has a cost.
 
-    And what may come under several alternatives are the names that each of them takes.
+    And the names that may come under several alternatives are those that each of them takes.
     """
     rng = Random(11)
     watch = Watch(monkeypatch)
@@ -129,8 +129,8 @@ def test_what_is_plain_is_so(order: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert min(watch.seen[kind] for kind in kinds) > 20
 
 
-def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An optional constant tells an object from all others: that some fit takes no search."""
+def test_one_value_satisfies_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optional constant tells an object from all others, which is seen without a search."""
     searched: list[Progress] = []
     finishes = ClauseMatcher._is_finishable
 
@@ -151,8 +151,8 @@ def test_one_value_settles_several_clauses(monkeypatch: pytest.MonkeyPatch) -> N
         assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), text
 
 
-def test_what_some_member_must_fit_never_equals_what_all_must() -> None:
-    """Clauses that differ in nothing else are two, also where equal ones are joined."""
+def test_exists_never_equals_for_all() -> None:
+    """A clause of an `Exists` never equals that of a `ForAll`, also where equal ones are merged."""
     some, every = Clause((Exists("a", FALSE),)), Clause((ForAll("a", FALSE),))
     assert len({some, every}) == 2
     assert ForAll("a", FALSE) == ForAll("a", FALSE)

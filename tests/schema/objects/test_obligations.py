@@ -1,4 +1,4 @@
-"""In: schemas that negate, count, compare and look back. Out: the library's verdicts, no dead end.
+"""Schemas that negate, count, compare and look back: the library's verdicts, and no dead ends.
 
 Each schema also goes on random walks under every layout: whatever bytes are picked, the text can be
 finished and is valid then.

@@ -1,4 +1,4 @@
-"""In: schemas with several keys. Out: proof that keys come in the order, and gaps as, asked for."""
+"""`property_order` and `whitespace`: keys come in the order, and gaps as, asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: Python types. Out: proof that they become fitting schemas, and texts become their values.
+"""Python types as specs: their schemas fit, and texts become values of the type.
 
 The oracles are `jsonschema` (does a text fit the schema?) and Pydantic (does it make a value?).
 """

@@ -1,4 +1,4 @@
-"""Subschemas that say the same: found, and never taken for such that do not."""
+"""Subschemas that are equal word for word are found, and no others are taken for equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: random documents full of dynamic references. Out: the verdicts of a naive evaluator.
+"""Random documents full of dynamic references get the verdicts of a naive evaluator.
 
 The evaluator carries the dynamic scope along as it walks through schema and value together, as the
 specifications describe it; the compiler must come to the same without ever seeing the value.

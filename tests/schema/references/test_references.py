@@ -1,4 +1,4 @@
-"""In: small schemas, one per rule about references. Out: which values fit, as the drafts have it.
+"""References: small schemas, one per rule, accept the values that the drafts say.
 
 The jsonschema library judges, too; where it departs from the draft, the case says how.
 """

@@ -1,4 +1,4 @@
-"""In: schemas that cannot be compiled. Out: proof that each says what is wrong, and where."""
+"""Schemas that cannot be compiled raise errors that say what is wrong, and where."""
 
 from __future__ import annotations
 

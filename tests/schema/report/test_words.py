@@ -1,4 +1,4 @@
-"""In: schemas and texts that do not fit. Out: proof that the errors speak of the schema."""
+"""Errors about texts that do not fit say what the schema expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: arrays of strings that must differ. Out: proof that texts are compared as values."""
+"""`uniqueItems` of strings: they are compared as values, whatever their escapes."""
 
 from __future__ import annotations
 
