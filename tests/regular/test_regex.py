@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions import base
-from structgen.regular.expressions.logic import begin_apart
+from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,
@@ -178,8 +178,8 @@ def test_length_bounds_hold(pair: Pair) -> None:
 def test_what_begins_apart_has_nothing_in_common(p: Pair, q: Pair) -> None:
     """As `a1.*` and `a2.*`; what says that is right about intersections, too."""
     one, other = concat(literal("a1"), p.regex), concat(literal("a2"), q.regex)
-    assert begin_apart(one, other) or EMPTY in {one, other}
-    if begin_apart(p.regex, q.regex):
+    assert begin_differently(one, other) or EMPTY in {one, other}
+    if begin_differently(p.regex, q.regex):
         assert intersect(p.regex, q.regex).is_empty()
 
 

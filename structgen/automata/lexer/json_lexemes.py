@@ -63,7 +63,7 @@ class Key(NamedTuple):
     recorded: bool
     escapes: bool
     layout: Layout
-    takes: bool = False  # whether any other key may come that was not read before
+    only_new: bool = False  # whether any other key may come that was not read before
 
     @property
     def quoted(self) -> bool:
@@ -84,7 +84,7 @@ class Key(NamedTuple):
         named = isinstance(names, WordRange) and names.nullable
         if named:
             return End(("key", names.word))  # type: ignore[attr-defined]
-        return End(("free" if self.takes else "other", mask))
+        return End(("free" if self.only_new else "other", mask))
 
 
 def bits(flags: Sequence[bool]) -> int:
@@ -113,7 +113,7 @@ class KeyStart(Fork):
         """The state that reads any other key, whatever the names are; None if there is none."""
         others, role = self.vector[1:], self._key.role
         closing = len(self.targets) > 1
-        return unnamed_start(others, role.layout, closing, role.takes) if others else None
+        return unnamed_start(others, role.layout, closing, role.only_new) if others else None
 
     @property
     def _key(self) -> Any:
@@ -121,9 +121,9 @@ class KeyStart(Fork):
 
 
 @lru_cache(maxsize=1024)
-def unnamed_start(others: Vector, layout: Layout, closing: bool, takes: bool) -> LexState:
+def unnamed_start(others: Vector, layout: Layout, closing: bool, only_new: bool) -> LexState:
     """At the start of a key that is in one of `others`, or of `}` when `closing`."""
-    role = Key(True, not layout.natural, layout, takes)
+    role = Key(True, not layout.natural, layout, only_new)
     key = Text((EMPTY, *others), role) if others else None
     return Fork(or_end(key, "}" * closing))
 

@@ -31,15 +31,15 @@ _OVER = re.compile(
 _ESCAPES = re.compile(rb"(?:\\u[0-9a-fA-F]{4})+|\\.")
 
 
-def meant(spelled: bytes) -> bytes:
+def unescaped(spelled: bytes) -> bytes:
     """A key with its escapes resolved, in UTF-8 (lone surrogates as three bytes)."""
     return _ESCAPES.sub(_character, spelled)
 
 
-def surely_meant(spelled: bytes) -> bytes:
+def complete_prefix(spelled: bytes) -> bytes:
     """The prefix of a key with its escapes resolved, without an incomplete escape at its end."""
     over = _OVER.match(spelled)
-    return meant(over[0]) if over else b""
+    return unescaped(over[0]) if over else b""
 
 
 class SeenKeys:
@@ -48,16 +48,16 @@ class SeenKeys:
     def __init__(self, column: int) -> None:
         """column: of `stack_nodes`, that of the key read before."""
         self._column = column
-        self._meant: dict[int, bytes] = {}
+        self._unescaped: dict[int, bytes] = {}
 
     def begin_with(self, contexts: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
         """Whether a key read before starts with the captured text of a stack node."""
         other = int(contexts[node, self._column])
-        begun = surely_meant(text(node)) if other >= 0 else b""
+        begun = complete_prefix(text(node)) if other >= 0 else b""
         while other >= 0:
-            known = self._meant.get(other)
+            known = self._unescaped.get(other)
             if known is None:
-                known = self._meant[other] = meant(text(other))
+                known = self._unescaped[other] = unescaped(text(other))
             if known.startswith(begun):
                 return True
             other = int(contexts[other, self._column])

@@ -73,16 +73,16 @@ class Completions:
         lexemes, A* takes over. Tables from a forged file may lead in circles, or ever deeper:
         BudgetError.
         """
-        found = self._straight(position, ASTRAY)
+        found = self._greedy(position, ASTRAY)
         if found is None:
             found = self._best_first(position)
         if found is None:
-            found = self._straight(position, SPARE)
+            found = self._greedy(position, SPARE)
         if found is None:
             raise BudgetError(NO_WAY)
         return found
 
-    def _straight(self, position: int, spare: int) -> bytes | None:
+    def _greedy(self, position: int, spare: int) -> bytes | None:
         """The greedy search; None past TIMES * expected bytes + `spare` lexemes."""
         out, lexemes, most = b"", 0, spare
         while lexemes <= most:
@@ -121,7 +121,7 @@ class Completions:
                 if ways.after in seen:
                     continue
                 seen.add(ways.after)
-                ways = self._each(ways.after)
+                ways = self._ways_and_bounds(ways.after)
             for way in ways:
                 if isinstance(way, int):
                     push(way, begun, ways)
@@ -133,7 +133,7 @@ class Completions:
         """The ways in which the current lexeme can end, as far as one of them may be best."""
         found: list[Way] = []
         best: int | None = None
-        for way in self._each(position):
+        for way in self._ways_and_bounds(position):
             if not isinstance(way, int):
                 found.append(way)
                 best = way.size if best is None else min(best, way.size)
@@ -141,7 +141,7 @@ class Completions:
                 break
         return found
 
-    def _each(self, position: int) -> Iterator[Way | int]:
+    def _ways_and_bounds(self, position: int) -> Iterator[Way | int]:
         """The ways in which the current lexeme can end, with lower bounds in between.
 
         An int is a lower bound on the size of all ways that come after it.
@@ -154,7 +154,7 @@ class Completions:
                 continue
             after = self._after(position, ending)
             if after == DEAD:
-                ending, after = self._another(position, ending)
+                ending, after = self._unread_ending(position, ending)
             if after == DEAD:
                 continue
             cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
@@ -229,7 +229,7 @@ class Completions:
             )
         return position
 
-    def _another(self, position: int, refused: Ending) -> tuple[Ending, int]:
+    def _unread_ending(self, position: int, refused: Ending) -> tuple[Ending, int]:
         """A short way to end with the same terminal where the shortest text was read before."""
         if self._engine.machine.needs_text(refused.terminal) != TEXT_COMPARED:
             return refused, DEAD

@@ -281,7 +281,7 @@ class Engine(Numbering, Automaton):
         if self.frame(at).recalls and terminal != k.SKIP_LABEL:
             position = self._read_again(node)
         else:
-            position = self._asked(node, at, terminal)
+            position = self._position_by_captures(node, at, terminal)
         t = self.tables
         if 2 * t.sizes[2] >= len(t.events):
             t = self.use(t._replace(events=rehashed(t.events)))
@@ -298,7 +298,7 @@ class Engine(Numbering, Automaton):
         self.tables.asked[self._k.OF] = walk
         return position
 
-    def _asked(self, node: int, at: int, terminal: int) -> int:
+    def _position_by_captures(self, node: int, at: int, terminal: int) -> int:
         """The position after a terminal in frame `at` of a stack node, as the machine decides."""
         contexts, k = self.tables.contexts, self._k
         if self.tables.needs_text[terminal] == k.LOOKED_AT:

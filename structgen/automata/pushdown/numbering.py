@@ -2,7 +2,7 @@
 
 Numbers are handed out in order, and where each object was met is logged (`provenance`), so that
 saved tables can be given their objects again. Kernels number lexer states too: those that spell
-characters and words, whose descriptions Python makes only when asked (`_within`).
+characters and words, whose descriptions Python makes only when asked (`_describe_kernel_state`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Numbering:
         self.tables_at = 0  #: the address at which kernels find the tables
         self._packed: PackedArrays  # there
         self._common: tuple[LexState, ...] = ()  # the states of the lexicon
-        self._states: list[LexState | None] = []  # those behind
+        self._states: list[LexState | None] = []  # the states after those of the lexicon
         self._common_identities: dict[int, tuple[int, LexState]] = {}
         self._state_ids: dict[LexState, int] = {}
         self._identities: dict[int, tuple[int, LexState]] = {}
@@ -141,7 +141,7 @@ class Numbering:
         """The lexer state with number q."""
         found = self.described(q)
         if found is None:
-            found = self._states[q - len(self._common)] = self._within(q)
+            found = self._states[q - len(self._common)] = self._describe_kernel_state(q)
         return found
 
     def described(self, q: int) -> LexState | None:
@@ -156,7 +156,7 @@ class Numbering:
             self._states.extend([None] * (at + 1 - len(self._states)))
         return self._states[at]
 
-    def _within(self, q: int) -> LexState:
+    def _describe_kernel_state(self, q: int) -> LexState:
         """Describe a lexer state that a kernel numbered, by a walk from a described one."""
         k, within = self._k, self.tables.within
         if within[q, k.KIND] >= k.SPANS_TEXT:
@@ -249,7 +249,7 @@ class Numbering:
     def _number(self, state: LexState, origin: int) -> int:
         q = self._state_ids.get(state)
         if q is None:
-            q = self._place()
+            q = self._next_number()
             self._states.append(state)
             self._state_ids[state] = q
             provenance = self.provenance
@@ -261,7 +261,7 @@ class Numbering:
                 self._fill_from(q, state)  # its row is asked for at once
         return q
 
-    def _place(self) -> int:
+    def _next_number(self) -> int:
         """The number for the next described state, after those that kernels have handed out."""
         made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
         at = begin

@@ -241,7 +241,7 @@ def loop_on_all(numbers: Numbering, q: int, *, quoted: bool) -> None:
 
 
 def write_state(numbers: Numbering, q: int, text: Text) -> bool:
-    """Number what lexer state `q` leads to; False if it is no text in one expression, or many."""
+    """Embed a DFA at lexer state `q` where that is faster than single steps; else False."""
     language = _worth_entering(text)
     if language is None:
         return _is_wide(text) and embed_vector(numbers, q)

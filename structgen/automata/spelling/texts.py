@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
-    """Write down what the characters at lexer state `q` lead to; False if it is between none."""
+    """Write the moves by characters of lexer state `q`; False if it is not between characters."""
     if not isinstance(state, Text) or state.role.surrogates:
         return False
     if expressions.write_state(numbers, q, state):

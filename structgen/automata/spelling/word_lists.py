@@ -130,7 +130,7 @@ def _kept(languages: Vector, k: Any) -> int:
 
 
 def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
-    """Write down the words that lexer state `q` is listed by; False if there are none."""
+    """Write the word list of lexer state `q`; False if it has none."""
     k = numbers.kernel_tables
     found = word_list(state, k)
     if found is None or not isinstance(state, Text):

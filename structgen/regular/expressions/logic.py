@@ -244,7 +244,7 @@ def _that_begin(listed: Words, begun: str) -> Regex:
     return listed if len(kept) == len(texts) else words_in_order(kept)
 
 
-def begin_apart(one: Regex, other: Regex) -> bool:
+def begin_differently(one: Regex, other: Regex) -> bool:
     """Whether members of two languages plainly begin with different texts: they are disjoint."""
     first, second = _first_text(one), _first_text(other)
     return not (first.startswith(second) or second.startswith(first))

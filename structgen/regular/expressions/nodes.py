@@ -70,7 +70,7 @@ class Delayed(Protocol):
         """A lower bound on the length of the members."""
 
     def expand(self) -> Regex:
-        """The language. Its steps must not depend on the steps of the node that delays it."""
+        """The expression. Its `steps` must not depend on those of the node that delays it."""
 
 
 class Chars(Regex):
@@ -164,7 +164,7 @@ class Lazy(Regex):
         self._describe(source.nullable, source.shortest, INFINITE, plain=False)
 
     def expanded(self) -> Regex:
-        """The language, spelled out once."""
+        """The expression, made once."""
         if self._expanded is None:
             self._expanded = self.source.expand()
         return self._expanded

@@ -43,7 +43,7 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     known = root.known_nonempty()
     if known is not None:
         return known
-    if _meet_at_once(root):
+    if _is_plainly_nonempty(root):
         root._nonempty = True
         return True
     parents: dict[Regex, Regex | None] = {root: None}
@@ -93,7 +93,7 @@ def _lacks(node: Regex) -> bool:
     return lacks_required_character(node)
 
 
-def _meet_at_once(root: Regex) -> bool:
+def _is_plainly_nonempty(root: Regex) -> bool:
     """Whether a cheap guess proves an intersection non-empty, as it mostly does.
 
     Tried are the shortest member of each part, and of parts that look for something anywhere in a
@@ -102,7 +102,7 @@ def _meet_at_once(root: Regex) -> bool:
     from structgen.regular.expressions.nodes import Alt, And, matches
 
     if isinstance(root, Alt):
-        return any(map(_meet_at_once, root.parts))
+        return any(map(_is_plainly_nonempty, root.parts))
     if not isinstance(root, And):
         return False
     return any(all(matches(part, word) for part in root.parts) for word in _tried(root.parts))
@@ -129,7 +129,7 @@ def _short_word(part: Regex) -> str | None:
     return shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
 
 
-def _unbarred(root: Regex) -> str | None:
+def _shortest_unless_barred(root: Regex) -> str | None:
     """A shortest member of an intersection's only positive part, if no complement rules it out."""
     from structgen.regular.expressions.nodes import And, Not, matches
 
@@ -195,7 +195,7 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
     Among those it is the first by letters, where printable ASCII letters come before all others
     and lower code points before higher ones. Raises `BudgetError` after `budget` nodes.
     """
-    word = _unbarred(root)
+    word = _shortest_unless_barred(root)
     if word is not None:
         return word
     left = min_length(root, budget)

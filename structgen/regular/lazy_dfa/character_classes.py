@@ -24,7 +24,7 @@ class TooLargeError(Exception):
     """A construction cannot take an expression: it would be too large, or is of another kind."""
 
 
-class PositionClasses(NamedTuple):
+class CharacterClasses(NamedTuple):
     """A partition of the code points into classes.
 
     low, high, group: int32[k], ranges of code points in order, each with its class; code points
@@ -43,7 +43,7 @@ class PositionClasses(NamedTuple):
     total: bool
 
 
-def classes_of(sets: list[CharSet | None]) -> PositionClasses:
+def classes_of(sets: list[CharSet | None]) -> CharacterClasses:
     """The coarsest partition of which all given sets are unions; None stands for the empty set.
 
     One sweep over the ends of all ranges. Raises TooLargeError beyond MAX_CLASSES.
@@ -80,7 +80,7 @@ def classes_of(sets: list[CharSet | None]) -> PositionClasses:
             active ^= lowest
     low, high, groups = np.array(spans, np.int32).T.copy()
     read = groups >= 0
-    return PositionClasses(
+    return CharacterClasses(
         low[read],
         high[read],
         groups[read],
@@ -91,7 +91,7 @@ def classes_of(sets: list[CharSet | None]) -> PositionClasses:
     )
 
 
-def sets_of(classes: PositionClasses) -> list[CharSet]:
+def sets_of(classes: CharacterClasses) -> list[CharSet]:
     """The set of characters of each class."""
     ranges: list[list[tuple[int, int]]] = [[] for _ in classes.letters]
     for low, high, group in zip(classes.low, classes.high, classes.group, strict=True):
@@ -99,7 +99,7 @@ def sets_of(classes: PositionClasses) -> list[CharSet]:
     return [CharSet.of(part) for part in ranges]
 
 
-def places_in(classes: PositionClasses, letters: Ints) -> Ints:
+def classes_in(classes: CharacterClasses, letters: Ints) -> Ints:
     """int32[k]: the class of each code point, -1 for none."""
     if not len(classes.low):
         return np.full(len(letters), -1, np.int32)

@@ -188,7 +188,7 @@ def _reach(regex: Regex, near: int) -> int:
 
 
 def _own_reach(regex: Regex, far: int) -> int:
-    """`_find_some_end` of the outermost repeat alone."""
+    """`_reach` of the outermost repeat alone."""
     if not isinstance(regex, Repeat) or regex.high == INFINITE:
         return INFINITE
     shortest = regex.body.shortest

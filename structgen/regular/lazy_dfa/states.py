@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
-from structgen.regular.lazy_dfa.character_classes import PositionClasses, TooLargeError
+from structgen.regular.lazy_dfa.character_classes import CharacterClasses, TooLargeError
 from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
 
@@ -151,7 +151,7 @@ class TableAutomaton(RegexAutomaton):
     max_eager_states = 1500
     is_kernel_only = False
 
-    def __init__(self, start: npt.NDArray[Any], classes: PositionClasses, *, ends: bool) -> None:
+    def __init__(self, start: npt.NDArray[Any], classes: CharacterClasses, *, ends: bool) -> None:
         super().__init__(ends=ends)
         self.classes = classes
         self._given = kernels("regular.state_spans").Classes(

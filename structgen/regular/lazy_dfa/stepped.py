@@ -192,7 +192,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
     """The states of one sub-automaton (`SubAutomatonState`). Hold `lock` to use it."""
 
     def __init__(self, start: Any, without_counters: WithoutCounters | None = None) -> None:
-        """`start`: a `SubAutomatonState`. uncounted: the same without bounds of length."""
+        """`start`: a `SubAutomatonState`. without_counters: the same without length bounds."""
         super().__init__(start)
         self._without_counters = without_counters
 

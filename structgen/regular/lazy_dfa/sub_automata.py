@@ -30,10 +30,10 @@ from structgen.regular.expressions.nodes import (
     is_listed,
 )
 from structgen.regular.lazy_dfa.character_classes import (
-    PositionClasses,
+    CharacterClasses,
     TooLargeError,
+    classes_in,
     classes_of,
-    places_in,
     sets_of,
 )
 from structgen.regular.lazy_dfa.glushkov import Part, Positions
@@ -60,7 +60,7 @@ class StateTables(Protocol):
     """An automaton with a table of states, as `TableAutomaton` is one; 0 is the start."""
 
     lock: Any
-    classes: PositionClasses
+    classes: CharacterClasses
     search: Any
     ends: npt.NDArray[np.uint8]
     is_kernel_only: bool
@@ -126,7 +126,7 @@ class SubAutomatonStates:
         self._blocks = blocks
         self.classes = classes_of([None, *others, *(x for b in blocks for x in sets_of(b.classes))])
         count = self._made = len(blocks)
-        self._classes = [places_in(b.classes, self.classes.letters) for b in blocks]
+        self._classes = [classes_in(b.classes, self.classes.letters) for b in blocks]
         self._numbers = [np.array([number], np.int32) for number in range(count)]
         self._states = np.zeros(count, np.int32)  # of each node, its number in its own automaton
         self._copied = [0] * count  # of each automaton, how many explored states have been copied
@@ -297,7 +297,7 @@ class CompleteTable:
 
     is_kernel_only = True
 
-    def __init__(self, moves: Array, ends: Array, classes: PositionClasses) -> None:
+    def __init__(self, moves: Array, ends: Array, classes: CharacterClasses) -> None:
         """moves: int32[S, C], by class of characters; ends: uint8[S]."""
         count = len(ends)
         self.lock = threading.Lock()

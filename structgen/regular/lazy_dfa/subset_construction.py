@@ -22,7 +22,7 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, Concat, Repeat, SubAutomaton, is_listed
 from structgen.regular.lazy_dfa.character_classes import (
-    PositionClasses,
+    CharacterClasses,
     TooLargeError,
     classes_of,
     sets_of,
@@ -46,7 +46,7 @@ class SharedParts:
     nodes: `kernels.regular.sub_automata.Nodes`, for each part the part that each class leads to.
     """
 
-    def __init__(self, classes: PositionClasses) -> None:
+    def __init__(self, classes: CharacterClasses) -> None:
         self.lock = threading.Lock()
         self.classes = classes
         self._letters = tuple(classes.letters.tolist())
@@ -132,7 +132,7 @@ def _as_part(parts: Sequence[Part]) -> Part:
     return parts[0] if len(parts) == 1 else frozenset(parts)
 
 
-class Shared:
+class PartsByClasses:
     """All `SharedParts` of the process, by the character sets that their parts tell apart."""
 
     def __init__(self) -> None:
@@ -152,12 +152,12 @@ class Shared:
             return found
 
 
-_shared = Shared()
-os.register_at_fork(after_in_child=_shared.forget)
+_parts_by_classes = PartsByClasses()
+os.register_at_fork(after_in_child=_parts_by_classes.forget)
 
 
 class SubsetAutomaton(TableAutomaton):
-    """A DFA of sets of parts (part + 1 each, 0 for none). leaves: the shared parts."""
+    """A DFA of sets of parts (part + 1 each, 0 for none). shared_parts: their moves."""
 
     def __init__(self, regex: Regex) -> None:
         """Raises TooLargeError for other expressions.
@@ -165,7 +165,7 @@ class SubsetAutomaton(TableAutomaton):
         Those are: any with a complement or intersection, with a part that tells other characters
         apart, or whose sub-automaton has a complete table (see `sub_automata.CompleteTable`).
         """
-        sub_automaton = next(_leaves_in(regex), None)
+        sub_automaton = next(_sub_automata_in(regex), None)
         reads = (
             getattr(sub_automaton.state, "reads", None)
             if sub_automaton and not is_listed(sub_automaton)
@@ -173,23 +173,23 @@ class SubsetAutomaton(TableAutomaton):
         )
         if not reads or not (isinstance(regex, SubAutomaton) or _reads_only(regex, reads)):
             raise TooLargeError
-        self.leaves = _shared.of(reads)
-        with self.leaves.lock:
-            first = self.leaves.numbers(parts_of(regex))
+        self.shared_parts = _parts_by_classes.of(reads)
+        with self.shared_parts.lock:
+            first = self.shared_parts.numbers(parts_of(regex))
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
-        super().__init__(start, self.leaves.classes, ends=regex.nullable)
+        super().__init__(start, self.shared_parts.classes, ends=regex.nullable)
 
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
-        with self.leaves.lock:
-            self.leaves.explore([int(node) - 1 for node in self.states[state] if node])
-            explore_sets(self, self.leaves.nodes, NO_BLOCKS, state, end)
+        with self.shared_parts.lock:
+            self.shared_parts.explore([int(node) - 1 for node in self.states[state] if node])
+            explore_sets(self, self.shared_parts.nodes, NO_BLOCKS, state, end)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         nodes = self.states[begin:end].astype(np.int64) - 1
-        with self.leaves.lock:
-            ends = self.leaves.nodes.ends[nodes] != 0
+        with self.shared_parts.lock:
+            ends = self.shared_parts.nodes.ends[nodes] != 0
         found: npt.NDArray[np.bool_] = (ends & (nodes >= 0)).any(axis=1)
         return found
 
@@ -200,12 +200,12 @@ def parts_of(regex: Regex) -> list[Part]:
     return [part.state if isinstance(part, SubAutomaton) else part for part in parts]
 
 
-def _leaves_in(node: Regex) -> Iterator[SubAutomaton]:
+def _sub_automata_in(node: Regex) -> Iterator[SubAutomaton]:
     """The sub-automata in an expression, as far as `_reads_only` looks."""
     if isinstance(node, SubAutomaton):
         yield node
     for part in _inner(node):
-        yield from _leaves_in(part)
+        yield from _sub_automata_in(part)
 
 
 def _inner(node: Regex) -> Sequence[Regex]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from structgen.regular.expressions.logic import begin_apart
+from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.expressions.nodes import (
     Alt,
     And,
@@ -228,17 +228,17 @@ def _goes_on(node: Regex) -> bool:
     """
     parts = node.parts if isinstance(node, And) else (node,)
     wanted = [part for part in parts if not isinstance(part, Not)]
-    if len(wanted) != 1 or not wanted[0].plain or not _is_endless(wanted[0]):
+    if len(wanted) != 1 or not wanted[0].plain or not _is_unbounded(wanted[0]):
         return False
     barred = [part.body for part in parts if isinstance(part, Not)]
     listed = [*map(texts_of, barred)]
     return all(x is not None and all(matches(wanted[0], text) for text in x) for x in listed)
 
 
-def _is_endless(node: Regex) -> bool:
+def _is_unbounded(node: Regex) -> bool:
     """Whether every prefix leads to members of any length, by an unbounded repeat at an end."""
     if isinstance(node, Alt):
-        return any(map(_is_open, node.parts)) or all(map(_is_endless, node.parts))
+        return any(map(_is_open, node.parts)) or all(map(_is_unbounded, node.parts))
     if _is_open(node):
         return True
     while isinstance(node, Concat):
@@ -262,6 +262,6 @@ def _is_clear(parts: Iterable[Regex]) -> bool:
             texts += 1
         elif part is not ANY:
             patterns.append(part)
-    if all(begin_apart(one, other) for one, other in combinations(patterns, 2)):
+    if all(begin_differently(one, other) for one, other in combinations(patterns, 2)):
         return texts * (1 + len(patterns)) <= MAX_OUTCOMES
     return len(patterns) < 8 and texts << len(patterns) <= MAX_OUTCOMES

@@ -34,7 +34,7 @@ Moves = tuple[tuple[CharSet, "State"], ...]
 READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))
 
 
-class State(Protocol):
+class NumberState(Protocol):
     """What the number states of this module and of `exponents` offer as `SubAutomatonState`.
 
     `live` is always true: no search is needed to prove a language of these states non-empty.
@@ -125,7 +125,7 @@ class Decimal:
         phase = self.phase
         if phase in {POINT, FRACTION}:
             return grouped((run, self._part_digit(run[0])) for run in self._part_digits())
-        found: list[tuple[CharSet, State]] = []
+        found: list[tuple[CharSet, NumberState]] = []
         if phase != ZERO:
             first = 0 if phase == WHOLE else 1
             for of, state in self._whole_digits(first):

@@ -23,7 +23,7 @@ from structgen.regular.numbers.digits import (
     READS,
     Decimal,
     Moves,
-    State,
+    NumberState,
     cuts_at,
     digit_set,
     grouped,
@@ -62,7 +62,7 @@ class Exponent:
 
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
-        found: list[tuple[CharSet, State]] = []
+        found: list[tuple[CharSet, NumberState]] = []
         if self.last >= 0:
             plus = Decimal.start(_exponents(max(self.first, 0), self.last))
             found.append((_SIGNS[0], plus))
@@ -224,7 +224,7 @@ class Scientific:
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
         phase = self.phase
-        found: list[tuple[CharSet, State]] = []
+        found: list[tuple[CharSet, NumberState]] = []
         if phase == _ZERO:
             return ((_DOT, self._met(_SMALL, -1)),)
         if phase <= _SMALL:

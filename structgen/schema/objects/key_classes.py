@@ -15,7 +15,7 @@ from itertools import count as count_from
 from typing import Any
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.logic import begin_apart
+from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.expressions.nodes import Literal
 from structgen.regular.infinite import is_infinite
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, shortest, words
@@ -100,7 +100,7 @@ class KeyClass:
         for pattern, child in group.patterns:
             halves: list[tuple[KeyClass, list[Expr]]] = []
             for part, found in parts:
-                if begin_apart(part.language, pattern):  # no key matches both
+                if begin_differently(part.language, pattern):  # no key matches both
                     halves.append((part, found))
                     continue
                 for half, more in ((pattern, [child]), (complement(pattern), [])):

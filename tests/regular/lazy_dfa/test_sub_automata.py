@@ -156,10 +156,10 @@ def test_languages_of_numbers_share_what_lies_behind_their_bounds() -> None:
     numbers = number_language(minimum=Fraction(512))
     one, other = (SubsetAutomaton(numbers.after(ord(digit))) for digit in "56")
     one.explore_all(1000)
-    known = len(one.leaves)
+    known = len(one.shared_parts)
     other.explore_all(1000)
-    assert other.leaves is one.leaves
-    assert len(one.leaves) <= known + 2  # of about 50
+    assert other.shared_parts is one.shared_parts
+    assert len(one.shared_parts) <= known + 2  # of about 50
     assert accepts(other, "00")
     assert not accepts(one, "11")
 
