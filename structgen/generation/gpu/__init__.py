@@ -1,8 +1,8 @@
 """Masking and drawing on a GPU, with mask rows that stay on the device between steps."""
 
 from structgen.generation.gpu.masking import apply, draw
-from structgen.generation.gpu.sheet import Draws
+from structgen.generation.gpu.sheet import DrawnTokens
 from structgen.generation.gpu.table import DeviceMasks, RowTable
 from structgen.kernels.gpu.columns import NOTHING
 
-__all__ = ["NOTHING", "DeviceMasks", "Draws", "RowTable", "apply", "draw"]
+__all__ = ["NOTHING", "DeviceMasks", "DrawnTokens", "RowTable", "apply", "draw"]

@@ -14,7 +14,7 @@ import torch
 from structgen.errors import GenerationError
 from structgen.generation.distribution import Sampler
 from structgen.generation.gpu import torch_path, triton_path
-from structgen.generation.gpu.sheet import Draws, read_sheet, write_sheet
+from structgen.generation.gpu.sheet import DrawnTokens, read_sheet, write_sheet
 from structgen.generation.gpu.table import DeviceMasks
 from structgen.kernels.gpu import columns
 from structgen.masks import bitmask
@@ -41,7 +41,7 @@ def draw(
     masks: DeviceMasks,
     samplers: Sequence[Sampler],
     uniforms: Sequence[float],
-) -> Draws:
+) -> DrawnTokens:
     """Draw a token for each row, as `Sampler.choose` would from the logits that are allowed.
 
     The logits stay as they are. uniforms[i] in [0, 1) decides row i's draw, unless it is greedy.

@@ -27,7 +27,7 @@ from structgen.kernels.gpu.columns import (
 )
 
 
-class Draws(NamedTuple):
+class DrawnTokens(NamedTuple):
     """What was drawn for n rows.
 
     tokens: int64[n], NOTHING where the mask allows no token of positive probability. logits:
@@ -42,11 +42,11 @@ class Draws(NamedTuple):
     log_masked: npt.NDArray[np.float64]
 
 
-def read_sheet(sheet: torch.Tensor) -> Draws:
+def read_sheet(sheet: torch.Tensor) -> DrawnTokens:
     """What a sheet float64[n, COLUMNS] says was drawn."""
     lines = sheet.numpy()
     tokens = lines[:, TOKEN].astype(np.int64)
-    return Draws(tokens, lines[:, LOGIT], lines[:, LOG_RAW], lines[:, LOG_MASKED])
+    return DrawnTokens(tokens, lines[:, LOGIT], lines[:, LOG_RAW], lines[:, LOG_MASKED])
 
 
 def write_sheet(

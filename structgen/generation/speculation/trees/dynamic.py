@@ -15,7 +15,7 @@ from structgen.generation.speculation.trees.interfaces import Distribution, Dist
 
 
 @dataclass(slots=True)
-class _Hand:
+class _ChildDraws:
     """The distribution of a node's children, what is left of it, and what was drawn so far."""
 
     distribution: Distribution
@@ -34,7 +34,7 @@ class Dynamic:
     def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
         """See `TreeBuilder`."""
         tree = DraftTree(context)
-        hands: dict[int, _Hand] = {}
+        by_node: dict[int, _ChildDraws] = {}
         order = count()  # among equal prospects, the first come
         waiting = [(-1.0, next(order), 0)]
         while waiting and len(tree) <= budget.nodes:
@@ -42,23 +42,23 @@ class Dynamic:
             deep = tree.depths[node] >= budget.depth
             if -prospect < budget.least or deep or not tree.may_go_on(node):
                 continue
-            if node not in hands:
-                _ask(tree, hands, node, budget.depth, waiting, distributions)
-            hand = hands[node]
-            if not len(hand.distribution[0]):
+            if node not in by_node:
+                _ask(tree, by_node, node, budget.depth, waiting, distributions)
+            draws = by_node[node]
+            if not len(draws.distribution[0]):
                 continue
             # Draw there, then queue the child, and the node itself for its next draw.
-            child = _draw(tree, node, hand)
+            child = _draw(tree, node, draws)
             heapq.heappush(waiting, (-tree.estimates[child], next(order), child))
-            left = float(hand.left.sum())
-            if len(hand.drawn) < budget.width and left > 0.0:
+            left = float(draws.left.sum())
+            if len(draws.drawn) < budget.width and left > 0.0:
                 heapq.heappush(waiting, (-tree.estimates[node] * left, next(order), node))
         return tree
 
 
 def _ask(
     tree: DraftTree,
-    hands: dict[int, _Hand],
+    by_node: dict[int, _ChildDraws],
     node: int,
     depth: int,
     waiting: list[tuple[float, int, int]],
@@ -68,18 +68,18 @@ def _ask(
 
     def others() -> Iterator[int]:
         for _, _, other in waiting:
-            if other not in hands and tree.depths[other] < depth and tree.may_go_on(other):
+            if other not in by_node and tree.depths[other] < depth and tree.may_go_on(other):
                 yield other
 
     asked = [node, *others()]
     for one, distribution in zip(asked, distributions(tree, asked), strict=True):
         useful = without_end_tokens(tree.context, distribution)
-        hands[one] = _Hand(useful, useful[1].copy())
+        by_node[one] = _ChildDraws(useful, useful[1].copy())
 
 
-def _draw(tree: DraftTree, node: int, hand: _Hand) -> int:
+def _draw(tree: DraftTree, node: int, draws: _ChildDraws) -> int:
     """Draw one more child."""
-    index = draw(hand.left, tree.context.rng)
-    hand.left[index] = 0.0
-    hand.drawn.append(index)
-    return add_drawn(tree, node, Scheme.ADAPTIVE, hand.distribution, hand.drawn)[-1]
+    index = draw(draws.left, tree.context.rng)
+    draws.left[index] = 0.0
+    draws.drawn.append(index)
+    return add_drawn(tree, node, Scheme.ADAPTIVE, draws.distribution, draws.drawn)[-1]
