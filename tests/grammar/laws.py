@@ -1,4 +1,4 @@
-"""In: an automaton. Out: AssertionError where a law is broken that all automata keep."""
+"""Laws that all automata keep; raises AssertionError where one is broken."""
 
 from __future__ import annotations
 

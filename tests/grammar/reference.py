@@ -1,7 +1,7 @@
-"""In: a grammar and a text. Out: whether the text fits, by the definitions, or as Lark says.
+"""A reference recogniser for grammars, straight from the definitions, and Lark's answer.
 
-A terminal ends where `ir` says; symbols derive sets of ends from each start, as a least fixed
-point. Nothing of the automata is used, and of the regular expressions only whether a text matches.
+A lexeme ends where `ir` says; symbols derive sets of ends from each start, as a least fixed point.
+Nothing of the automata is used, and of the regular expressions only whether a text matches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: grammars of every kind in Lark's language. Out: proof that they read what Lark parses.
+"""Grammars of every kind in Lark's language read what Lark parses.
 
 Texts are made of the letters of the terminals, or by changing texts that fit, so that fitting and
 almost fitting ones come up.

@@ -1,4 +1,4 @@
-"""In: random and chosen grammars. Out: proof that their automaton reads exactly their texts."""
+"""The automaton of random and chosen grammars reads exactly their texts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) 
     if automaton is None or not automaton.is_checked:
         return
     k, draw, at = kernels("grammar.tables"), random.Random(seed), automaton.start
-    verdicts = Viability(automaton)
+    viability = Viability(automaton)
     automaton.tables.info[k.CHECKED] = kernels("grammar.viability").NEVER
     for _ in range(5):
         live = [p for p in (automaton.run(at, bytes((byte,)))[0] for byte in b"abc") if p >= 0]
@@ -122,7 +122,7 @@ def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) 
             return
         at = draw.choice(live)
         for thread in automaton.threads(at):
-            told = verdicts.prove(thread)
+            told = viability.prove(thread)
             alone = automaton.ask(kernels("grammar_masks.masks").place_of, *thread)
             found = automaton.completions(b"abc").search(alone)
             assert told is None or told == (found is not None)

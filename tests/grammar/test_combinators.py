@@ -1,4 +1,4 @@
-"""In: pieces of grammar made by Python calls. Out: proof of what texts they stand for."""
+"""Pieces of grammar made by Python calls have the texts that they should have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: grammars with a terminal that the end of the text stands for. Out: proof that it does."""
+"""The end of the text stands for a final terminal where it is missing."""
 
 from __future__ import annotations
 

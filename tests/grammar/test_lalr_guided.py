@@ -1,4 +1,4 @@
-"""In: grammars in which Lark's lexer looks for more than fits. Out: proof that ours does, too.
+"""With "longest" the lexer looks for what Lark's lexer looks for, even where that fits nowhere.
 
 A state of its LALR parser stands for several places of a grammar, and where there are conflicts the
 parser chooses. Both decide which texts it parses.

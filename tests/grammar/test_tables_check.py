@@ -1,4 +1,4 @@
-"""In: saved grammars with changed numbers. Out: proof that they are refused, or do no harm."""
+"""Saved grammars with changed numbers are refused, or do no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: grammars. Out: the positions for which masks are made ahead stand behind every terminal."""
+"""The positions for which masks are made ahead stand behind every terminal."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
-"""In: grammars whose lexemes take most tokens, and a vocabulary of deep subtrees. Out: exact rows.
+"""Masks made with shortcuts are exact, where lexemes take most tokens and subtrees are deep.
 
-Rows are made with shortcuts (whole subtrees, neighbouring positions); reading each token by itself
-uses none of them.
+The shortcuts are whole subtrees and neighbouring positions; reading each token by itself uses none
+of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 import structgen as sg
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.regular.byte_groups import BROKEN, groups
 
 PIECES = ["a", "for", "in", "x_", "10", " ", "\n", '"', "\\", "#", "(", "é", "Ã", "中", "😀"]
@@ -108,7 +108,7 @@ def test_rows_are_what_reading_each_token_says(name: str) -> None:
 
 def test_subtrees_hold_the_characters_below_their_nodes() -> None:
     """By the paths themselves: what begins there, what is no UTF-8, the tokens in order."""
-    nodes, found = VOCABULARY.trie, common_of(VOCABULARY).subtrees
+    nodes, found = VOCABULARY.trie, shared_masks(VOCABULARY).subtrees
     assert found.order.tolist() == nodes.token[nodes.token >= 0].tolist()
     assert found.first.tolist() == [0, *np.cumsum(nodes.token >= 0).tolist()]
     path: list[int] = []

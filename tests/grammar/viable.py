@@ -1,7 +1,7 @@
-"""In: a grammar in Lark's language, a text. Out: whether it fits with `lexing="viable"`.
+"""A reference recogniser for `lexing="viable"`, made of Lark's own lexer.
 
-By the definition: at each place Lark's own lexer is made for the terminals that can come next by
-the rules, and reads one of them. Which ones can is told by an Earley recogniser (J. Earley, 1970)
+By the definition: at each place Lark's lexer is made for the terminals that can come next by the
+rules, and reads one of them. Which ones can is decided by an Earley recogniser (J. Earley, 1970)
 that has nothing to do with ours.
 """
 

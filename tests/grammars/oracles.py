@@ -1,4 +1,4 @@
-"""In: a text and the name of a shipped grammar. Out: what a parser that is not ours says of it.
+"""Other people's parsers for the languages of the shipped grammars, to compare with.
 
 Each oracle is a function from texts to bool. Where it reads more or less than the grammar's
 standard, it says so and makes up for it.

@@ -1,7 +1,7 @@
-"""In: the shipped grammar whose lines are laid out. Out: proof that it has no dead end.
+"""The shipped grammar with indentation has no dead end.
 
 A line break can go on to any width, as long as what it makes is wanted: nothing, one indent, or as
-many dedents as lines are open. Where rules open and close lines and brackets in pairs, and want a
+many dedents as blocks are open. Where rules open and close blocks and brackets in pairs, and want a
 line break only outside of brackets, some width always is. What is left is a grammar without what
 indentation makes, whose places all lead on.
 """

@@ -1,4 +1,4 @@
-"""In: the shipped grammars. Out: proof that they say what their languages are.
+"""The shipped grammars describe their languages.
 
 Each is asked about its examples, about random texts of its own and about texts that are nearly
 right, beside a parser that is not ours (`oracles`). A random text that such a parser refuses would

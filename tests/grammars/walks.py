@@ -1,4 +1,4 @@
-"""In: a shipped grammar, its examples. Out: random texts of it, and texts nearly of it."""
+"""Random texts of a shipped grammar, and texts nearly of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: grammars with specs inside. Out: proof that they read what can be cut so, no more."""
+"""Grammars with embedded specs read what can be cut so, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: patterns that look ahead in any regular way. Out: proof that they match as in `re` and Lark.
+"""Patterns with lookaheads of any regular kind match as in `re` and Lark.
 
 Lark and `re` decide; nothing of ours is taken for granted.
 """
@@ -29,7 +29,7 @@ PATTERNS = [
 
 
 def end_of(lookahead: int, pattern: str, rest: str, *, ordered: bool) -> bool:
-    """Whether a watch of a pattern's automata turns out well before a rest of the text."""
+    """Whether a lookahead state of a pattern is satisfied by the rest of the text."""
     automata = automata_of(pattern, ordered=ordered)
     for byte in rest.encode():
         lookahead = int(automata.lookahead[lookahead, byte])

@@ -1,4 +1,4 @@
-r"""In: grammars whose terminals look at the text before them. Out: proof that Lark reads the same.
+"""Grammars whose terminals look at the text before them read what Lark reads.
 
 Lark's Earley parser decides, which hands the whole text to `re`; nothing of ours is taken for
 granted.

@@ -1,4 +1,4 @@
-r"""In: terminals that look at the text before, a lexer that goes in order. Out: proof, by Lark's.
+"""Lookbehinds under an ordered lexer ("longest", "viable") read what Lark reads.
 
 With "longest" Lark's LALR parser and its contextual lexer decide; with "viable" the definition does
 (`viable`), for which Lark's lexer is made anew at each place.

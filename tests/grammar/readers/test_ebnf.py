@@ -1,4 +1,4 @@
-r"""In: grammars in EBNF of either style. Out: proof that they are read as the standards say."""
+"""Grammars in EBNF of either style are read as the standards say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""In: grammars in GBNF. Out: proof that they are read as llama.cpp reads them."""
+"""Grammars in GBNF are read as llama.cpp reads them."""
 
 from __future__ import annotations
 

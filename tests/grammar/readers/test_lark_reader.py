@@ -1,4 +1,4 @@
-"""In: Lark grammars. Out: proof that what is read of them accepts the texts that Lark accepts."""
+"""Grammars read from Lark's language accept the texts that Lark accepts."""
 
 from __future__ import annotations
 

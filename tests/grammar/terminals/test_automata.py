@@ -1,4 +1,4 @@
-"""In: literals and keywords. Out: proof that their automata are like those of any pattern."""
+"""The direct constructions for literals and keywords agree with the general one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structgen.regular.regex import EMPTY, literal
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("text", ["a", "in", "aa", "h\u00e4\u00df", "select", "abab"])
 def test_literals_are_like_patterns(text: str, ordered: bool) -> None:
-    """The same states, and watches that cannot be told apart whatever follows."""
+    """The same states, and lookahead states that cannot be told apart whatever follows."""
     told = of_terminal(Terminal("T", literal(text), text=text), ordered)
     made = automata_of(literal(text), EMPTY, ordered)
     for field in ("next", "accepts", "own", "distance"):
@@ -46,7 +46,7 @@ def test_words_of_a_few_characters_are_like_patterns(pattern: str, ordered: bool
 
 
 def assert_alike(told: Automata, made: Automata) -> None:
-    """No bytes tell the automata or their watches apart."""
+    """No bytes tell the automata or their lookahead states apart."""
     states = {(0, 0)}
     queue = list(states)
     for one, other in queue:
@@ -56,16 +56,16 @@ def assert_alike(told: Automata, made: Automata) -> None:
         assert told.accepts[one] == made.accepts[other]
         assert told.distance[one] == made.distance[other]
         if told.accepts[one]:
-            assert_same_watch(told, made, int(told.no_longer[one]), int(made.no_longer[other]))
-        assert_same_watch(told, made, int(told.no_match[one]), int(made.no_match[other]))
+            assert_same_lookahead(told, made, int(told.no_longer[one]), int(made.no_longer[other]))
+        assert_same_lookahead(told, made, int(told.no_match[one]), int(made.no_match[other]))
         after = zip(told.next[one].tolist(), made.next[other].tolist(), strict=True)
         new = set(after) - states
         states |= new
         queue += new
 
 
-def assert_same_watch(told: Automata, made: Automata, one: int, other: int) -> None:
-    """No bytes tell two watches apart."""
+def assert_same_lookahead(told: Automata, made: Automata, one: int, other: int) -> None:
+    """No bytes tell two lookahead states apart."""
     pairs = {(one, other)}
     todo = list(pairs)
     for a, b in todo:
@@ -77,5 +77,5 @@ def assert_same_watch(told: Automata, made: Automata, one: int, other: int) -> N
 
 
 def _status(automata: Automata, lookahead: int) -> tuple[int, bool]:
-    """Whether a watch has ended, and how it stands if the text ends."""
+    """Whether a lookahead is settled, and how it stands if the text ends."""
     return min(lookahead, 2), bool(automata.violated_at_end[lookahead])

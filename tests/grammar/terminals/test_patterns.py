@@ -1,4 +1,4 @@
-r"""In: patterns of Python's `re`. Out: proof that their two languages say what `re.match` says."""
+"""The two languages of a pattern of Python's `re` say what `re.match` says."""
 
 from __future__ import annotations
 

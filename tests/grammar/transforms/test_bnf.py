@@ -1,4 +1,4 @@
-"""In: expressions of all kinds. Out: proof that spelling out and folding change no text."""
+"""Spelling out repetitions and inlining rules change no text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: grammars with useless rules. Out: proof that these are named, and that nothing else goes."""
+"""Useless rules are found and removed, and nothing else is."""
 
 from __future__ import annotations
 
