@@ -1,6 +1,18 @@
-"""In: an engine and a vocabulary. Out: what each lexer state allows by itself, walked once.
+"""Find the lexeme mask of each lexer state: the tokens that stay inside its lexeme.
 
-Most states resemble others: a walk over the whole trie is the last resort.
+A walk over the whole trie takes a millisecond, so it is the last resort. In this order:
+
+1. A state of the lexicon, or one that another spec over this vocabulary has met: its mask is there.
+2. A text in which any characters may follow, between two bounds of length: the mask of the free
+   string without the tokens that are too long, by the character counts of the vocabulary.
+3. An expression with a length bound that few tokens reach: the mask without the bound, and only the
+   long tokens are looked at.
+4. A state most of whose bytes lead where they lead from a state walked before: that one's mask, and
+   a walk of the subtrees below the other bytes (`kernels.masks.lexeme_difference`).
+5. A walk (`kernels.masks.lexeme_walk`), which passes over subtrees all of whose characters the
+   state reads again and again.
+
+Each also finds the lexeme ends, from which boundary tokens are walked.
 """
 
 from __future__ import annotations
@@ -16,10 +28,11 @@ from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Role, Text
 from structgen.automata.lexer.separators import Either, Fork, Gap
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.spelling import expressions
+from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
-from structgen.masks.shared import Characters, LexemeMask, shared_masks
+from structgen.masks.parts import CharacterCounts, LexemeMask
+from structgen.masks.shared import shared_masks
 from structgen.regular.byte_groups import quoted
 from structgen.regular.regex import ANY, EMPTY
 from structgen.util.arrays import with_room
@@ -29,10 +42,10 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[np.int32]
 
-AT_FIRST = 256  # crossings for which there is room at first
+ENDS_AT_FIRST = 256  # lexeme ends for which there is room at first
 NEAR = 12  # characters: where fewer may follow, many tokens are too long
 FEW_LONGER = 24  # characters: few tokens have more
-RECENT = 32  # states that others are compared with
+RECENT = 32  # states walked last, with which others are compared
 MOST_UNSURE = 64  # tokens that are read byte by byte
 MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
 _ALL_BITS = (1 << 64) - 1
@@ -43,7 +56,7 @@ def is_string(state: LexState) -> bool:
     return isinstance(state, Text) and state.role.quoted
 
 
-def is_free(state: LexState) -> bool:
+def is_free_string(state: LexState) -> bool:
     """Whether `state` is inside a JSON string in which any characters may follow, to any length."""
     return (
         isinstance(state, Text)
@@ -54,172 +67,75 @@ def is_free(state: LexState) -> bool:
 
 
 def _is_value(role: Role) -> bool:
-    """Whether the text of a role is a string of which nothing is remembered."""
+    """Whether the text of a role is a string value of which nothing is captured."""
     return isinstance(role, Scalar) and role.quoted and not role.recorded
 
 
-class OneState:
-    """The start of a value, which specs share as an object: to compare such states takes long."""
+class ByIdentity:
+    """A lexer state as a key that is compared by identity.
+
+    For the start of a value, an object that specs share: to compare two such states by what they
+    are would take long.
+    """
 
     def __init__(self, state: LexState) -> None:
         self._state = state
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneState) and other._state is self._state
+        return isinstance(other, ByIdentity) and other._state is self._state
 
     def __hash__(self) -> int:
         return id(self._state)
 
 
 class LexemeMasks:
-    """What lexer states allow, by number. nbytes: of all that is kept."""
+    """The lexeme masks of one automaton's lexer states. nbytes: memory of all that are kept."""
 
     def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._walk, self._apart = kernels("masks.lexeme_walk"), kernels("masks.lexeme_difference")
+        self._walk = kernels("masks.lexeme_walk")
+        self._difference = kernels("masks.lexeme_difference")
         self._shared_masks = shared_masks(vocabulary)
         self._nodes = self._shared_masks.nodes
         self._vocabulary = vocabulary
         self._depth = vocabulary.trie.max_depth
         self._shared_states = engine.shared_states
-        self._inside: dict[int, LexemeMask] = {}
-        self._recent = np.full(RECENT + 1, -1, np.int32)  # a free string; states walked last
+        self._masks: dict[int, LexemeMask] = {}
+        # The candidates of step 4: a free string in the first place, then states walked last, in a
+        # ring.
+        self._recent = np.full(RECENT + 1, -1, np.int32)
         self._turn = 0
         self._room = self._walk.Crossings(
-            node=np.empty(AT_FIRST, np.int32),
-            label=np.empty(AT_FIRST, np.int32),
-            before=np.empty(AT_FIRST, np.uint8),
-            start=np.zeros(AT_FIRST + 1, np.int32),
-            text=np.empty(AT_FIRST * max(self._depth, 1), np.uint8),
+            node=np.empty(ENDS_AT_FIRST, np.int32),
+            label=np.empty(ENDS_AT_FIRST, np.int32),
+            before=np.empty(ENDS_AT_FIRST, np.uint8),
+            start=np.zeros(ENDS_AT_FIRST + 1, np.int32),
+            text=np.empty(ENDS_AT_FIRST * max(self._depth, 1), np.uint8),
         )
-        self._held: set[int] = set()  # ids of what is there
+        self._counted: set[int] = set()  # ids of the masks in `nbytes`: states may share one
         self.nbytes = 0
 
     def of(self, q: int) -> LexemeMask:
-        """What a lexer state allows."""
-        inside = self._inside.get(q)
-        if inside is None:
-            inside = self._inside[q] = self._found(q)
-            if id(inside) not in self._held:  # some are those of several states
-                self._held.add(id(inside))
-                self.nbytes += inside.nbytes
-        return inside
-
-    def _found(self, q: int) -> LexemeMask:
-        """What a lexer state allows: as it was found for another engine, or computed."""
-        if q >= self._shared_states and self.is_described(q):
-            far = expressions.far_id(self._engine, q, self._shared_masks.longest)
-            if far is not None:
-                return self.of(far)
-            expressions.embed_vector(self._engine, q)
-        place = self._place(q)
-        if place is None:
-            return self._computed(q)
-        lexicon = self._engine.machine.lexicon
-        inside = self._shared_masks.inside(lexicon, place)
-        if inside is None:
-            inside = self._computed(q)
-            last = np.maximum.reduce(inside.crossings.label, initial=0)
-            if last < len(lexicon.terminals):  # else it has others' labels
-                self._shared_masks.keep(lexicon, place, inside)
-        return inside
-
-    def _place(self, q: int) -> Hashable:
-        """What lexer state `q` is wherever engines have the same lexicon; None if that is not said.
-
-        Labels have the same numbers there only if they are the lexicon's.
-        """
-        engine = self._engine
-        if q < self._shared_states or not self._shared_states:
-            return q if self._shared_states else None
-        if not engine.tables.within[q, engine.kernel_tables.KIND]:
-            state = engine.state(q) if engine.is_new else None
-            return OneState(state) if isinstance(state, Fork | Either) else None
-        found = expressions.shared(engine, q)
-        if found is None:
-            return None
-        label = found[-1]
-        return found if label is None or label in engine.machine.lexicon.terminal_ids else None
+        """The lexeme mask of lexer state `q`."""
+        mask = self._masks.get(q)
+        if mask is None:
+            mask = self._masks[q] = self._find(q)
+            if id(mask) not in self._counted:
+                self._counted.add(id(mask))
+                self.nbytes += mask.nbytes
+        return mask
 
     def prepare(self) -> None:
-        """Walk once for each free text of the lexicon, and count its characters."""
+        """Walk once for each free string of the lexicon, and count its characters."""
         for q in range(self._shared_states):
             state = self._engine.state(q)
-            if is_free(state):
+            if is_free_string(state):
                 self.of(q)
                 if not state.recorded:  # a value, whose length may be bounded
-                    self._started(q)
-
-    def _computed(self, q: int) -> LexemeMask:
-        """What a lexer state allows, sorted where many frames go on from it."""
-        inside = self._compute(q)
-        if self.is_gap(q):
-            inside.sort(self._nodes)
-        return inside
-
-    def _compute(self, q: int) -> LexemeMask:
-        """Walk the whole trie, or only where `q` differs from what is known."""
-        engine = self._engine
-        letters, most = self._letters(q)
-        embedded = expressions.embedded_at(engine, q)
-        if embedded is not None:
-            bounds = self._bounds(*embedded)
-            if bounds is not None:
-                return self._bounded(embedded[0].free_id(engine), *bounds)
-            found = self._not_too_long(q, *embedded)
-            if found is not None:
-                return found
-        engine.targets(q)
-        self._recent[0] = self._free_beside(q, embedded)
-        near = int(self._apart.nearest(engine.tables_at, self._shared_masks.weights, self._recent, q))
-        stack = np.zeros(self._depth + 5, np.int64)
-        stack[0] = q
-        if near >= 0:
-            other = self.of(near)
-            inside = self._walked(
-                self._apart.walk_apart,
-                lambda: (self._shared_masks.subtrees_at, engine.loops, other.address, near),
-                other.row.copy(),
-                stack,
-            )
-        else:
-            told = np.array([letters, most, 0], np.int64)
-            inside = self._walked(
-                self._walk.walk_inside,
-                lambda: (self._shared_masks.subtrees_at, engine.loops, told),
-                self._shared_masks.spelled(letters, most).copy(),
-                stack,
-            )
-        self._turn = self._turn % RECENT + 1
-        self._recent[self._turn] = q
-        return inside
-
-    def _free_beside(self, q: int, embedded: tuple[expressions.EmbeddedDfa, int] | None) -> int:
-        """The free string that lexer state `q` may lead to, its row filled; -1 if there is none."""
-        free = self._looping(q) if embedded is None else embedded[0].known_free
-        if free is None:
-            return -1
-        self._engine.targets(free)
-        return free
-
-    def _letters(self, q: int) -> tuple[int, int]:
-        """Many groups of characters that lexer state `q` reads again and again, and how often.
-
-        0 for none, where it is not so many that to walk less pays.
-        """
-        loops, most = self._engine.loops, self._shared_masks.longest
-        if q >= len(loops.often):
-            return 0, most
-        letters, often = int(loops.groups[q]), int(loops.often[q])
-        if (letters & _ALL_BITS).bit_count() < MANY_GROUPS:
-            return 0, most
-        if often >= min(most, kernels("trie.nodes").MANY):
-            return letters, most
-        counted = self._shared_masks.characters is not None and not letters & ~int(quoted())
-        return (letters, often) if counted else (0, most)
+                    self._characters_begun(q)
 
     def is_described(self, q: int) -> bool:
-        """Whether Python described a lexer state."""
+        """Whether Python described a lexer state; if not, it is one of an embedded DFA."""
         return bool(self._engine.tables.within[q, self._engine.kernel_tables.OWNER] < 0)
 
     def is_scalar(self, q: int) -> bool:
@@ -228,39 +144,134 @@ class LexemeMasks:
             state = self._engine.state(q)
             return isinstance(state, Text) and isinstance(state.role, Scalar)
         self._engine.targets(q)
-        k, within = self._engine.kernel_tables, self._engine.tables.within[q]
-        return bool(within[k.KIND] == k.SPANS_TEXT and within[k.FLAGS] & k.SCALARS)
+        k, info = self._engine.kernel_tables, self._engine.tables.within[q]
+        return bool(info[k.KIND] == k.SPANS_TEXT and info[k.FLAGS] & k.SCALARS)
+
+    def is_whitespace(self, q: int) -> bool:
+        """Whether a lexer state is within white space."""
+        if self._engine.tables.accept[q] == self._engine.kernel_tables.SKIP_LABEL:
+            return True
+        return self.is_described(q) and isinstance(self._engine.state(q), Gap)
+
+    # -- masks that are known, or follow from known ones ----------------------------------------
+
+    def _find(self, q: int) -> LexemeMask:
+        """The lexeme mask as it was found for another spec, or computed."""
+        if q >= self._shared_states and self.is_described(q):
+            # A bound beyond the longest token makes no difference to a mask.
+            far = embedded_dfa.far_id(self._engine, q, self._shared_masks.longest)
+            if far is not None:
+                return self.of(far)
+            embedded_dfa.embed_vector(self._engine, q)
+        key = self._shared_key(q)
+        if key is None:
+            return self._computed(q)
+        lexicon = self._engine.machine.lexicon
+        mask = self._shared_masks.lexeme_mask(lexicon, key)
+        if mask is None:
+            mask = self._computed(q)
+            last = np.maximum.reduce(mask.lexeme_ends.label, initial=0)
+            if last < len(lexicon.terminals):  # else a terminal has a number of this spec only
+                self._shared_masks.keep(lexicon, key, mask)
+        return mask
+
+    def _shared_key(self, q: int) -> Hashable:
+        """What lexer state `q` is in every spec with the same lexicon; None if that is not known.
+
+        Terminals have the same numbers there only if they are the lexicon's.
+        """
+        engine = self._engine
+        if q < self._shared_states or not self._shared_states:
+            return q if self._shared_states else None
+        if not engine.tables.within[q, engine.kernel_tables.KIND]:
+            state = engine.state(q) if engine.is_new else None
+            return ByIdentity(state) if isinstance(state, Fork | Either) else None
+        found = embedded_dfa.shared_key(engine, q)
+        if found is None:
+            return None
+        terminal = found[-1]
+        if terminal is None or terminal in engine.machine.lexicon.terminal_ids:
+            return found
+        return None
+
+    def _computed(self, q: int) -> LexemeMask:
+        """The lexeme mask, its boundary tokens sorted where many stack nodes go on from it."""
+        mask = self._compute(q)
+        if self.is_whitespace(q):
+            mask.sort_boundary_tokens(self._nodes)
+        return mask
+
+    def _compute(self, q: int) -> LexemeMask:
+        """The lexeme mask by steps 2 to 5 of this module's docstring."""
+        engine = self._engine
+        groups, most = self._looping_groups(q)
+        embedded = embedded_dfa.embedded_at(engine, q)
+        if embedded is not None:
+            bounds = self._bounds(*embedded)
+            if bounds is not None:
+                return self._within_lengths(embedded[0].free_id(engine), *bounds)
+            found = self._short_enough(q, *embedded)
+            if found is not None:
+                return found
+        engine.targets(q)
+        self._recent[0] = self._free_string_beside(q, embedded)
+        near = int(
+            self._difference.nearest(engine.tables_at, self._shared_masks.weights, self._recent, q)
+        )
+        stack = np.zeros(self._depth + 5, np.int64)
+        stack[0] = q
+        if near >= 0:
+            other = self.of(near)
+            mask = self._run_walk(
+                self._difference.walk_apart,
+                lambda: (self._shared_masks.subtrees_at, engine.loops, other.address, near),
+                other.row.copy(),
+                stack,
+            )
+        else:
+            known = np.array([groups, most, 0], np.int64)
+            mask = self._run_walk(
+                self._walk.walk_inside,
+                lambda: (self._shared_masks.subtrees_at, engine.loops, known),
+                self._shared_masks.tokens_of_groups(groups, most).copy(),
+                stack,
+            )
+        self._turn = self._turn % RECENT + 1
+        self._recent[self._turn] = q
+        return mask
 
     @staticmethod
-    def _bounds(embedded: expressions.EmbeddedDfa, state: int) -> tuple[int, int] | None:
+    def _bounds(embedded: embedded_dfa.EmbeddedDfa, state: int) -> tuple[int, int] | None:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
         return embedded.left(state) if _is_value(embedded.role) else None
 
-    def _bounded(self, free: int, low: int, high: int) -> LexemeMask:
+    def _within_lengths(self, free: int, low: int, high: int) -> LexemeMask:
         """The part of the free string `free` in which `low` to `high` characters follow."""
-        inside = self.of(free)
+        mask = self.of(free)
         if low <= 0 and high >= self._shared_masks.longest:
-            return inside  # no token comes to where the length counts
-        crossings = self._ending(inside, self._started(free), low, high)
-        return LexemeMask(inside.row & self._shared_masks.short(high), crossings)
+            return mask  # no token comes to where the length counts
+        ends = self._lexeme_ends_within(mask, self._characters_begun(free), low, high)
+        return LexemeMask(mask.row & self._shared_masks.tokens_up_to(high), ends)
 
-    def _ending(self, inside: LexemeMask, started: Numbers, low: int, high: int) -> Any:
-        """The crossings of a value where it has `low` to `high` characters."""
-        found = inside.crossings
-        count = started[found.node]
+    def _lexeme_ends_within(self, mask: LexemeMask, begun: Numbers, low: int, high: int) -> Any:
+        """The lexeme ends of a value before which it has `low` to `high` characters."""
+        found = mask.lexeme_ends
+        count = begun[found.node]
         kept = np.flatnonzero((count >= low) & (count <= high))
         return found._replace(
             node=found.node[kept],
             label=found.label[kept],
             before=found.before[kept],
             start=np.zeros(len(kept) + 1, np.int32),
-            text=np.zeros(0, np.uint8),  # a value's text is not remembered
+            text=np.zeros(0, np.uint8),  # a value's text is not captured
         )
 
-    def _not_too_long(self, q: int, embedded: expressions.EmbeddedDfa, state: int) -> LexemeMask | None:
-        """What is allowed without bounds of length, but for what is too long.
+    def _short_enough(
+        self, q: int, embedded: embedded_dfa.EmbeddedDfa, state: int
+    ) -> LexemeMask | None:
+        """The mask without the length bound of an expression, except for tokens that are too long.
 
-        None where there are no such bounds, or where much of it is too long.
+        None where there is no such bound, or where many tokens are too long.
         """
         engine, found = self._engine, embedded.unbounded(self._engine, state)
         if found is None:
@@ -271,87 +282,73 @@ class LexemeMasks:
             return self.of(unbounded)
         if same.free < NEAR or not _is_value(embedded.role):
             return None
-        started = self._started(embedded.free_id(engine))
-        if same.wanted is None:
-            few = same.free >= FEW_LONGER
-            return self._long_apart(q, self.of(unbounded), started, same.free) if few else None
-        inside = self.of(unbounded)
-        row, unsure = inside.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
+        begun = self._characters_begun(embedded.free_id(engine))
+        if same.wanted is None:  # how soon a text can end from each state is not known
+            if same.free < FEW_LONGER:
+                return None
+            return self._with_long_tokens(q, self.of(unbounded), begun, same.free)
+        mask = self.of(unbounded)
+        row, unsure = mask.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0] = unbounded
         engine.ask(
             kernels("masks.length_bound").refuse_longer,
             self._shared_masks.nodes_at,
             self._shared_masks.subtrees_at,
-            started,
+            begun,
             same.wanted,
             np.array([base.place, same.free, same.most], np.int64),
             row,
             unsure,
             stack,
         )
-        if unsure[0] == MOST_UNSURE:
+        count = unsure[0]
+        if count == MOST_UNSURE:  # there may be more
             return None
+        # What the kernel cannot decide by counting is read.
         at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
-        tokens = unsure[1 : unsure[0] + 1].tolist()
+        tokens = unsure[1 : count + 1].tolist()
         forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
-        return LexemeMask(row, self._ending(inside, started, 0, same.most))
+        return LexemeMask(row, self._lexeme_ends_within(mask, begun, 0, same.most))
 
-    def _long_apart(self, q: int, inside: LexemeMask, started: Numbers, free: int) -> LexemeMask:
-        """`inside`, but for tokens of more than `free` characters what lexer state `q` allows."""
+    def _with_long_tokens(self, q: int, mask: LexemeMask, begun: Numbers, free: int) -> LexemeMask:
+        """`mask` for tokens of at most `free` characters, a walk from `q` for the longer ones."""
         stack = np.zeros(self._depth + 5, np.int64)
-        stack[0], told = q, np.array([0, 0, free], np.int64)
-        found = self._walked(
+        stack[0], known = q, np.array([0, 0, free], np.int64)
+        found = self._run_walk(
             self._walk.walk_inside,
-            lambda: (self._shared_masks.subtrees_at, self._engine.loops, told),
-            inside.row & self._shared_masks.short(free),
+            lambda: (self._shared_masks.subtrees_at, self._engine.loops, known),
+            mask.row & self._shared_masks.tokens_up_to(free),
             stack,
         )
-        near = self._ending(inside, started, 0, free)
-        long = self._ending(found, started, free + 1, self._shared_masks.longest)
-        both = [np.concatenate(pair) for pair in zip(near[:3], long[:3], strict=True)]
-        order = both[0].argsort()
+        near = self._lexeme_ends_within(mask, begun, 0, free)
+        far = self._lexeme_ends_within(found, begun, free + 1, self._shared_masks.longest)
+        both = [np.concatenate(pair) for pair in zip(near[:3], far[:3], strict=True)]
+        order = both[0].argsort()  # by node
         start = np.zeros(len(order) + 1, np.int32)
         return LexemeMask(found.row, type(near)(*(x[order] for x in both), start, near.text))
 
-    def _started(self, free: int) -> Numbers:
-        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        found = self._shared_masks.characters
-        if found is None:
-            trie = self._vocabulary.trie
-            started = np.zeros(len(trie), np.int32)
-            stack = np.zeros(self._depth + 4, np.int64)
-            stack[0] = stack[-2] = free
-            count = kernels("trie.subtrees").count_characters
-            self._engine.ask(count, self._shared_masks.nodes_at, started, stack)
-            at = np.flatnonzero(trie.token >= 0)
-            most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
-            most[trie.token[at]] = started[at]
-            found = self._shared_masks.characters = Characters(started, most)
-        return found.started
+    # -- what walks need ------------------------------------------------------------------------
 
-    def _looping(self, q: int) -> int | None:
-        """The free string that most bytes lead to from lexer state `q`, if any does."""
-        engine = self._engine
-        if not self.is_described(q) or not is_string(engine.state(q)):
-            return None
-        targets = engine.targets(q)
-        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
-        loops = [t for t in others if self.is_described(t) and is_free(engine.state(t))]
-        return loops[0] if len(loops) == 1 else None
-
-    def _walked(
+    def _run_walk(
         self,
         walk: Callable[..., int],
-        given: Callable[[], tuple[Any, ...]],
+        arguments: Callable[[], tuple[Any, ...]],
         row: Row,
         stack: npt.NDArray[np.int64],
     ) -> LexemeMask:
-        """What a walk finds. given: what it takes beside the tables, the trie, and room."""
+        """The mask that a walk finds, which stops and goes on as long as it lacks something.
+
+        arguments: what it takes beside the tables, the trie, and room for lexeme ends; made anew
+        for each call, since tables may have grown. row: int32[words], or-ed into. stack: its last
+        two entries are the number of lexeme ends, and of the bytes captured at these.
+        """
         engine = self._engine
         while True:
             room = self._room
-            code = walk(engine.tables_at, self._shared_masks.nodes_at, *given(), room, row, stack)
+            code = walk(
+                engine.tables_at, self._shared_masks.nodes_at, *arguments(), room, row, stack
+            )
             if code == engine.NEED_SPACE:
                 self._room = type(room)(*(with_room(array, len(array) + 1) for array in room))
             elif code != 0:
@@ -362,10 +359,57 @@ class LexemeMasks:
         if not count:
             return LexemeMask(row)
         sizes = (count, count, count, count + 1, used)
-        return LexemeMask(row, type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True))))
+        ends = type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True)))
+        return LexemeMask(row, ends)
 
-    def is_gap(self, q: int) -> bool:
-        """Whether a lexer state is within white space."""
-        if self._engine.tables.accept[q] == self._engine.kernel_tables.SKIP_LABEL:
-            return True
-        return self.is_described(q) and isinstance(self._engine.state(q), Gap)
+    def _looping_groups(self, q: int) -> tuple[int, int]:
+        """Groups of characters that `q` reads again and again, as bits, and how many characters.
+
+        Tokens of these alone need no walk. 0 where the groups are so few that this does not pay.
+        """
+        loops, most = self._engine.loops, self._shared_masks.longest
+        if q >= len(loops.often):
+            return 0, most
+        groups, often = int(loops.groups[q]), int(loops.often[q])
+        if (groups & _ALL_BITS).bit_count() < MANY_GROUPS:
+            return 0, most
+        if often >= min(most, kernels("trie.nodes").MANY):
+            return groups, most
+        is_counted = self._shared_masks.character_counts is not None
+        return (groups, often) if is_counted and not groups & ~int(quoted()) else (0, most)
+
+    def _characters_begun(self, free: int) -> Numbers:
+        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
+        found = self._shared_masks.character_counts
+        if found is None:
+            trie = self._vocabulary.trie
+            begun = np.zeros(len(trie), np.int32)
+            stack = np.zeros(self._depth + 4, np.int64)
+            stack[0] = stack[-2] = free
+            count = kernels("trie.subtrees").count_characters
+            self._engine.ask(count, self._shared_masks.nodes_at, begun, stack)
+            at = np.flatnonzero(trie.token >= 0)
+            most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
+            most[trie.token[at]] = begun[at]
+            found = self._shared_masks.character_counts = CharacterCounts(begun, most)
+        return found.started
+
+    def _free_string_beside(
+        self, q: int, embedded: tuple[embedded_dfa.EmbeddedDfa, int] | None
+    ) -> int:
+        """The free string that lexer state `q` may lead to, its row filled; -1 if there is none."""
+        free = self._free_string_after(q) if embedded is None else embedded[0].known_free
+        if free is None:
+            return -1
+        self._engine.targets(free)
+        return free
+
+    def _free_string_after(self, q: int) -> int | None:
+        """The one free string that bytes lead to from lexer state `q`; None if there is not one."""
+        engine = self._engine
+        if not self.is_described(q) or not is_string(engine.state(q)):
+            return None
+        targets = engine.targets(q)
+        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
+        free = [t for t in others if self.is_described(t) and is_free_string(engine.state(t))]
+        return free[0] if len(free) == 1 else None

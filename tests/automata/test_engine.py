@@ -52,7 +52,7 @@ def test_a_run_stops_at_the_first_byte_that_cannot_be_right() -> None:
 
 
 @given(st.integers(0, 10**6))
-def test_reading_in_pieces_gives_the_same_pair(seed: int) -> None:
+def test_reading_in_pieces_gives_the_same_position(seed: int) -> None:
     """Positions are interned: one text, one int, in whatever pieces and however often read."""
     rng = Random(seed)
     text = b'{"b":{"zz":true,"a":["x",1]},"a":[],"zz":false}'

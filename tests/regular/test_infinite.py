@@ -36,7 +36,7 @@ def runs_out(language: Regex) -> bool:
 
 @pytest.mark.parametrize("few", [1, 5, infinite.FEW])
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_language_is_endless_where_every_state_leads_on(
+def test_every_prefix_is_infinite_where_no_state_is_without_moves(
     pattern: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer does not depend on whether states are walked or taken from an automaton."""
@@ -46,8 +46,8 @@ def test_a_language_is_endless_where_every_state_leads_on(
     every_prefix_is_infinite.cache_clear()
 
 
-def test_a_text_found_anywhere_is_endless_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside whatever lists, of which no state is looked at."""
+def test_a_text_found_anywhere_is_infinite_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lists stand beside it; of these no state is walked."""
     monkeypatch.setattr(infinite, "MANY", -1)
     monkeypatch.setattr(infinite, "FEW", -1)
     every_prefix_is_infinite.cache_clear()
@@ -63,7 +63,7 @@ SOME = ["x", "ab", "^[a-z]+$", "^x", "x$", "^(ab|cd+)$", "^.*$", "^[\\s\\S]$", "
 
 @pytest.mark.parametrize("second", SOME)
 @pytest.mark.parametrize("first", SOME)
-def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
+def test_intersections_and_complements_are_infinite_where_no_state_is_without_moves(
     first: str, second: str
 ) -> None:
     """As keys are that several patterns tell apart."""
@@ -78,10 +78,10 @@ def test_what_is_in_languages_or_in_none_is_endless_where_it_leads_on(
 
 
 @pytest.mark.parametrize("signs", [*product([True, False], repeat=3)])
-def test_searches_beside_each_other_are_plainly_endless(
+def test_intersections_of_searches_are_infinite_without_a_walk(
     signs: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What texts must have in them, and must not, leaves some letter to go on with."""
+    """What texts must contain, and must not, leaves some letter to append."""
     monkeypatch.setattr(infinite, "MANY", 0)  # then nothing is looked at
     monkeypatch.setattr(infinite, "FEW", -1)
     every_prefix_is_infinite.cache_clear()
@@ -98,7 +98,7 @@ def test_searches_beside_each_other_are_plainly_endless(
     "pattern", ["a.*b", "^a", "(?:xa|b)$", "^(?:a.*)?b", "[^a]|b", "a(?:b.*)+", "[^a]|aa", "[^a]|a"]
 )
 @pytest.mark.parametrize("other", ["^a$", "ba", "^[ab]*$", "^b.*a"])
-def test_what_is_called_endless_leads_on(pattern: str, other: str) -> None:
+def test_languages_called_infinite_have_no_state_without_moves(pattern: str, other: str) -> None:
     """In what one language is not, beside another or what that is not."""
     for language in (
         complement(parse(pattern)),
@@ -137,7 +137,7 @@ def test_few_words_are_all_words(pattern: str, most: int) -> None:
         ("(ab|ba){2}[ab]", False), ("[ab]?[ab]{2}", False), ("(a|ab)(b|bb)", False),
     ],
 )  # fmt: skip
-def test_a_language_has_as_many_words_as_it_plainly_has(pattern: str, exact: bool) -> None:
+def test_the_count_of_words_is_a_lower_bound(pattern: str, exact: bool) -> None:
     """At least; parts whose words have one length cannot be mistaken for what is beside them."""
     texts = ("".join(letters) for n in range(7) for letters in product("ab-", repeat=n))
     words = [text for text in texts if re.fullmatch(pattern, text)]
@@ -146,7 +146,7 @@ def test_a_language_has_as_many_words_as_it_plainly_has(pattern: str, exact: boo
     assert count == len(words) if exact else count <= len(words)
 
 
-def test_languages_that_are_not_plain_have_no_words_plainly() -> None:
+def test_languages_that_are_not_plain_count_no_words() -> None:
     """Nor has the one without any."""
     assert least_count(intersect(parse("a"), complement(parse("b")))) == 0
     assert least_count(alt()) == 0

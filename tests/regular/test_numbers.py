@@ -24,7 +24,7 @@ from structgen.errors import BudgetError, SpecError
 from structgen.regular.expressions.build import sub_automaton
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.numbers.digits import Decimal as Digits
-from structgen.regular.numbers.digits import State
+from structgen.regular.numbers.digits import NumberState
 from structgen.regular.numbers.exponents import MAX_SHIFT, Scientific
 from structgen.regular.numbers.language import (
     JSON_NUMBER,
@@ -406,7 +406,7 @@ def test_states_know_the_way_to_a_multiple(number: int) -> None:
             ways: list[tuple[int, str, Regex]] = []
             for chars, target in node.steps():
                 assert isinstance(target, SubAutomaton)
-                state: State = target.state  # type: ignore[assignment]
+                state: NumberState = target.state  # type: ignore[assignment]
                 ways.append((state.shortest, chr(chars.first), target))
             _, letter, node = min(ways, key=lambda way: way[:2])
             text += letter

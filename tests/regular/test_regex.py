@@ -350,7 +350,7 @@ def test_ten_thousand_words_are_one_node() -> None:
     }
 
 
-# -- foreign automata -----------------------------------------------------------------------------
+# -- sub-automata ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class Multiple:
         return [*digits, (CharSet.chars("-"), Multiple(self.of, trap=True))]
 
 
-def test_a_foreign_automaton_is_a_language_like_any_other() -> None:
+def test_a_sub_automaton_is_a_language_like_any_other() -> None:
     """Multiples of 7 that are multiples of 12 are the multiples of 84; dead ends are left out."""
     both = intersect(sub_automaton(Multiple(7)), sub_automaton(Multiple(12)))
     assert same(both, sub_automaton(Multiple(84)))

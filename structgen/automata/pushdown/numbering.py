@@ -33,7 +33,7 @@ from structgen.automata.pushdown.tables import (
     inconsistent_tables,
     with_states,
 )
-from structgen.automata.spelling import expressions, texts, word_lists
+from structgen.automata.spelling import embedded_dfa, texts, word_lists
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 from structgen.util.cached import found_once
@@ -68,7 +68,7 @@ class Numbering:
         self._key_set_ids: dict[KeySet, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
         #: DFAs whose states are lexer states here
-        self.embedded: list[expressions.EmbeddedDfa] = []
+        self.embedded: list[embedded_dfa.EmbeddedDfa] = []
         self._saved = saved
         self._lost = saved is not None  # whether numbers have no objects yet
         self._shared = 0 if saved is None else saved.shared
@@ -298,7 +298,7 @@ class Numbering:
             return
         k, kind = self._k, t.within[q, self._k.KIND]
         if kind == k.SPANS_LATER:
-            if not expressions.write_moves(self, q):
+            if not embedded_dfa.write_moves(self, q):
                 texts.write_state(self, q, self.state(q))
         elif kind == 0:
             state = self.state(q)

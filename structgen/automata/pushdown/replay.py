@@ -30,7 +30,7 @@ from structgen.automata.pushdown.provenance import (
     ProvenanceLog,
 )
 from structgen.automata.pushdown.tables import inconsistent_tables
-from structgen.automata.spelling import expressions, texts, word_lists
+from structgen.automata.spelling import embedded_dfa, texts, word_lists
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
@@ -93,7 +93,7 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         if place == FREE:
             target = open_ended_form(parent)
         elif place == UNBOUNDED:
-            target = expressions.unbounded_form(parent)
+            target = embedded_dfa.unbounded_form(parent)
         elif place == LAST:
             target = parent.states[-1]  # type: ignore[attr-defined]
         elif place == MOVE:

@@ -23,7 +23,7 @@ from structgen.automata.lexer.lexer import (
     vector_moves,
 )
 from structgen.automata.pushdown.provenance import BEFORE, MOVE
-from structgen.automata.spelling import expressions
+from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Alt, Concat, Not
 from structgen.regular.regex import ANY
@@ -36,7 +36,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     """Write the moves by characters of lexer state `q`; False if it is not between characters."""
     if not isinstance(state, Text) or state.role.surrogates:
         return False
-    if expressions.write_state(numbers, q, state):
+    if embedded_dfa.write_state(numbers, q, state):
         return True
     k, role = numbers.kernel_tables, state.role
     spans: list[tuple[int, int, int]] = []
@@ -50,10 +50,10 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
         terminal = numbers.terminal_id(end.terminal, (q, QUOTE if role.quoted else BEFORE))
     pair = any(isinstance(x, Not) and x.body in state.vector for x in state.vector)
     if pair or any(map(_goes_on, state.vector)):
-        expressions.loop_on_all(numbers, q, quoted=role.quoted)  # no character ends that
+        embedded_dfa.loop_on_all(numbers, q, quoted=role.quoted)  # no character ends that
     numbers.make_room(0, len(spans))
     said = np.array(spans, np.int32).reshape(-1, 3)
-    flags = expressions.spelled_flags(role, k)
+    flags = embedded_dfa.spelled_flags(role, k)
     kernels("lexer.word_lists").list_spans(numbers.tables_at, q, said, terminal, flags)
     return True
 
@@ -77,7 +77,7 @@ def described(numbers: Numbering, q: int) -> LexState:
     kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
     recorded = bool(t.recorded[q])
     if kind in {k.SPANS_TEXT, k.SPANS_LATER}:
-        return expressions.described(numbers, q)
+        return embedded_dfa.described(numbers, q)
     if kind == k.SPANS_ESCAPE:
         text = numbers.state(came)
         return Escape(text)  # type: ignore[arg-type]

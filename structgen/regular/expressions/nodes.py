@@ -31,8 +31,8 @@ class SubAutomatonState(Protocol):
       union of these, and all these states are non-empty.
     - `again`: a character set, and how many characters of it may follow in any order; `may_end`:
       whether the text may end after each of them.
-    - `base` and `own`: a state with the same moves except for certain characters, and the moves by
-      these; None for characters that cannot follow.
+    - `base` and `special_steps`: a state with the same moves except for certain characters, and the
+      moves by these; None for characters that cannot follow.
     - `boundless`: the same state without bounds on the length of texts, and how many characters may
       follow before that makes a difference.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a

@@ -217,7 +217,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         base = self._numbers.get(getattr(node, "base", None))
         if base is None:
             return self._moved(state, [move for move in node.moves() if _is_live(move[1])])
-        steps = [(*pair, after) for chars, after in node.own() for pair in chars.ranges]
+        steps = [(*pair, after) for chars, after in node.special_steps() for pair in chars.ranges]
         own = self._numbered(state, (step for step in steps if step[2] is not None))
         own += [(low, high, -1) for low, high, after in steps if after is None]
         spans, over = self.spans_from(base), np.array(sorted(own), np.int32).reshape(-1, 3)

@@ -29,7 +29,7 @@ from structgen.regular.numbers.range import Range
 DIGITS = "0123456789"
 DIGIT_VALUES = range(10)
 T = TypeVar("T")
-Moves = tuple[tuple[CharSet, "State"], ...]
+Moves = tuple[tuple[CharSet, "NumberState"], ...]
 #: the character classes of all number automata
 READS = tuple(map(CharSet.chars, (*DIGITS, ".", "eE", "+", "-")))
 

@@ -1,11 +1,10 @@
 """Translation of patterns with anchors, word boundaries and lookarounds to exact expressions.
 
 A part of a pattern is translated together with what follows it (its `Continuation`), because that
-is where assertions look: `(?=x)r` is the intersection of `x.*` and r,
-`(?!x)r` that of r and the complement of `x.*`, `$r` is the empty string if r has it. What an
-assertion asks about the text before it is a `Context`: is there any, was the last character a word
-character, and the state of each lookbehind. Loops around assertions are expanded as they are
-walked.
+is where assertions look: `(?=x)r` is the intersection of `x.*` and r, `(?!x)r` that of r and the
+complement of `x.*`, `$r` is the empty string if r has it. What an assertion asks about the text
+before it is a `Context`: is there any, was the last character a word character, and the state of
+each lookbehind. Loops around assertions are expanded as they are walked.
 """
 
 from __future__ import annotations

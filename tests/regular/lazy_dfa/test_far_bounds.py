@@ -51,7 +51,7 @@ WIDE = [  # near bounds of how many of nearly all characters may follow
 def test_texts_are_the_same_as_far_as_is_said(
     monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int
 ) -> None:
-    """As set arithmetic has them, whatever counts as far."""
+    """The oracle is set arithmetic, whatever counts as far."""
     for bound in ("FAR", "NEAR"):
         monkeypatch.setattr(counters, bound, far)
     rest, reach = without_counters(pair.regex) or (pair.regex, 0)
@@ -65,7 +65,7 @@ def test_texts_are_the_same_as_far_as_is_said(
 def test_states_go_on_alike_as_far_as_is_said(
     monkeypatch: pytest.MonkeyPatch, pair: Pair, far: int, seed: int
 ) -> None:
-    """The same characters, to states where texts end alike."""
+    """They read the same characters, to states that accept alike."""
     for bound in ("FAR", "NEAR"):
         monkeypatch.setattr(counters, bound, far)
     if pair.regex.longest == 0:
@@ -100,7 +100,7 @@ def covered(spans: Any) -> list[bool]:
     return [bool(x) for x in inside.any(axis=0)]
 
 
-def test_counts_that_are_near_stay() -> None:
+def test_near_bounds_stay() -> None:
     """And those that many characters are needed to reach do not."""
     assert without_counters(parse(rf"^[a-z]{{1,{FAR - 2}}}$", anchored=True)) is None
     found = without_counters(parse(rf"^[a-z]{{1,{FAR}}}$", anchored=True))
@@ -113,7 +113,7 @@ def test_counts_that_are_near_stay() -> None:
     assert without_counters(repeat(parse("^(?:ab?){2}$", anchored=True), 0, 300)) is not None
 
 
-def test_counts_of_nearly_all_characters_are_left_out_sooner() -> None:
+def test_bounds_of_nearly_all_characters_are_far_sooner() -> None:
     """Where a text has a bound as a whole, too; of other characters and shorter ones they stay."""
     for label, most in ((".", 63), ("[^.]", 100), (r"\S", 63)):
         name = rf"(?:{label}{{1,{most}}}\.)+a"
@@ -140,7 +140,9 @@ def test_long_patterns_are_looked_at_without_recursion() -> None:
     assert not matches(without_redundant_bounds(short), "a" * 3000 + "c" * 101)
 
 
-def test_what_takes_too_long_to_begin_uncounted_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_stay_where_the_automaton_without_them_is_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Its masks are made as if it had no bound that is far."""
 
     def never(_: Regex) -> RegexAutomaton:

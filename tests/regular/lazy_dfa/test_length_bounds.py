@@ -50,9 +50,7 @@ def test_an_intersection_is_the_same(pairs: list[Pair], most: int) -> None:
 
 
 @given(PAIRS, st.sampled_from([r"[\s\S]", "[ab]", "[^a]"]), st.integers(0, 3), st.integers(0, 4))
-def test_what_a_text_is_and_how_long_are_told_apart(
-    pair: Pair, kind: str, low: int, more: int
-) -> None:
+def test_a_length_bound_is_split_off(pair: Pair, kind: str, low: int, more: int) -> None:
     """Both together say what the whole says, of which kind the characters counted may be."""
     counted = repeat(parse(f"^{kind}$", anchored=True), low, low + more)
     node = intersect(pair.regex, counted)
@@ -62,7 +60,7 @@ def test_what_a_text_is_and_how_long_are_told_apart(
         assert both == {text for text in TEXTS if matches(node, text)}
 
 
-def test_a_password_is_counted_apart() -> None:
+def test_a_password_is_split_from_its_length() -> None:
     """All but how long it is has few states, however many characters are not in a line."""
     node = parse(r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,64}$", anchored=True)
     automaton = automaton_of(node)
@@ -75,7 +73,7 @@ def test_a_password_is_counted_apart() -> None:
     assert automaton.unbounded(state) is not None
 
 
-def test_labels_of_a_short_name_are_not_counted() -> None:
+def test_repeat_bounds_implied_by_the_length_are_dropped() -> None:
     """More than 127 of them take more than 253 characters; not so where 300 may come."""
     short, long = (parse(rf"^(?=.{{1,{most}}}$){NAMES}$") for most in (253, 300))
     assert 127 in counts(short)
@@ -140,7 +138,7 @@ def _fresh(pattern: str) -> TableAutomaton:
     return found
 
 
-def test_far_bounds_are_counted_as_far_as_texts_go() -> None:
+def test_far_bounds_are_explored_as_far_as_texts_go() -> None:
     """Near ones, and those of small patterns, once for all lengths."""
     large = format_built("uri")
     small = parse(r"^(a|bc)+$", anchored=True)

@@ -87,7 +87,9 @@ def test_intersections_and_complements_are_met_in_tables(patterns: list[str], si
 
 @settings(max_examples=25, deadline=None)
 @given(pattern=PATTERNS, other=PATTERNS, low=st.integers(0, 2), more=st.integers(0, 2))
-def test_what_repeats_may_be_any_block(pattern: str, other: str, low: int, more: int) -> None:
+def test_what_repeats_may_be_any_sub_automaton(
+    pattern: str, other: str, low: int, more: int
+) -> None:
     """Repetitions of an intersection, before and after something else."""
     body = intersect(parse(pattern, anchored=True), complement(parse(other, anchored=True)))
     regex = concat(
@@ -174,7 +176,7 @@ def test_what_has_no_table_is_derived() -> None:
     assert not accepts(automaton, "x")
 
 
-def test_many_states_of_a_block_at_once() -> None:
+def test_many_states_of_a_sub_automaton_at_once() -> None:
     """A part that may begin again and again is in as many states as there are beginnings."""
     body = intersect(parse("a[ab]{9}", anchored=True), complement(parse("a{10}", anchored=True)))
     automaton = _built(concat(parse("[ab]*", anchored=True), body))

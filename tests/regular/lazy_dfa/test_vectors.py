@@ -14,7 +14,7 @@ import structgen as sg
 from structgen.automata.lexer.json_lexemes import Key, Layout, Scalar
 from structgen.automata.lexer.lexer import Text, vector_moves
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.spelling import expressions
+from structgen.automata.spelling import embedded_dfa
 from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.lazy_dfa.automaton import vector_automaton
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
@@ -135,7 +135,7 @@ def test_rows_of_texts_in_several_expressions_do_what_descriptions_say(
         return
     q = engine.state_id(state, 0)
     engine.targets(q)
-    expressions.embed_vector(engine, q)
+    embedded_dfa.embed_vector(engine, q)
     compare(engine, (q, state))
 
 

@@ -279,7 +279,7 @@ def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
     return (embedded, state) if embedded.has(state, q) else None
 
 
-def shared(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
+def shared_key(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     """A key that is equal for the same lexer state in all engines; None for other lexer states.
 
     The DFA state, the automaton, the role, and the terminal it ends with (None if there are
