@@ -19,14 +19,13 @@ from structgen.automata.lexer.lexicon import Lexicon, lexicon_of
 from structgen.regular.regex import Regex
 
 END_OF_TEXT = "end"  #: the terminal with which the whole text may end
-TEXT_UNUSED, TEXT_READ, TEXT_COMPARED, TEXT_CAPTURED = (
-    0,
-    1,
-    2,
-    3,
-)  #: what the captured text of a lexeme is needed for
 SKIP = "skip"  #: the terminal that leads from the entry of a frame to its lexeme
 
+# What the captured text of a terminal is needed for.
+TEXT_UNUSED = 0
+TEXT_READ = 1  #: `Machine.action` decides by it
+TEXT_COMPARED = 2  #: it must differ from the texts read before in the frame (`NewText`)
+TEXT_CAPTURED = 3  #: it is captured for later actions
 
 _NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
 
@@ -232,7 +231,7 @@ class Machine(ABC, Generic[FrameT]):
     @staticmethod
     @abstractmethod
     def needs_text(terminal: Hashable) -> int:
-        """What its text is for: UNUSED, LOOKED_AT by `action`, COMPARED by `NewText`, or KEPT."""
+        """What the captured text of a terminal is needed for: TEXT_UNUSED, ..."""
 
     @abstractmethod
     def expected(self, frame: FrameT) -> str:

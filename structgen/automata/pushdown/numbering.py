@@ -23,6 +23,7 @@ from structgen.automata.pushdown.provenance import (
     BEFORE,
     FRAME,
     LAST,
+    PLACE_BITS,
     STATE,
     TERMINAL,
     ProvenanceLog,
@@ -319,7 +320,7 @@ class Numbering:
         beside: Any = self._k.DEAD
         if isinstance(state, Either) and isinstance(state.states[-1], Text):
             state, text = state.states  # the row of the text is found by kernels
-            beside = self.targets(self.state_id(text, (q << 9) | LAST))
+            beside = self.targets(self.state_id(text, (q << PLACE_BITS) | LAST))
         number_of = self.state_id
         if isinstance(state, Fork):  # few bytes, with shared targets
             found, accepted, number_of = [*state.targets], state.accept, self.shared_state_id
@@ -332,7 +333,7 @@ class Numbering:
                 if isinstance(target, End):
                     codes[id(target)] = -2 - self.terminal_id(target.terminal, (q, byte))
                 else:
-                    codes[id(target)] = number_of(target, (q << 9) | byte)
+                    codes[id(target)] = number_of(target, (q << PLACE_BITS) | byte)
         accept = -1 if accepted is None else self.terminal_id(accepted, (q, BEFORE))
         targets = self.tables.rows[q]
         targets[:] = beside

@@ -22,6 +22,7 @@ from structgen.automata.pushdown.provenance import (
     LAST,
     MOVE,
     NAMED,
+    PLACE_BITS,
     REST,
     STATE,
     TERMINAL,
@@ -89,7 +90,7 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
         frame = numbers.frame(number)
         target = frame.entry if entry else frame.lexeme
     else:
-        parent, place = numbers.state(origin >> 9), origin & 511
+        parent, place = numbers.state(origin >> PLACE_BITS), origin & (1 << PLACE_BITS) - 1
         if place == FREE:
             target = open_ended_form(parent)
         elif place == UNBOUNDED:

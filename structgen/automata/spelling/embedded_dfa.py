@@ -24,7 +24,7 @@ from structgen.automata.lexer.lexer import (
     open_ended_form,
     with_only,
 )
-from structgen.automata.pushdown.provenance import BEFORE, FREE, UNBOUNDED
+from structgen.automata.pushdown.provenance import BEFORE, FREE, PLACE_BITS, UNBOUNDED
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
@@ -64,9 +64,8 @@ class EmbeddedDfa:
         self._numbered = 1
         self._written = 0  # how many explored states have their moves in the tables
         self._free = -1  # the lexer state of all DFA states that any text may follow
-        self._terminals = np.full(
-            2, -1, np.int32
-        )  # by outcome (`RegexAutomaton.ends`), -1 if not met yet
+        # by outcome (`RegexAutomaton.ends`), -1 if not met yet
+        self._terminals = np.full(2, -1, np.int32)
         # the DFA without length bounds, embedded
         self._unbounded: tuple[EmbeddedDfa, int] | None = None
         role: Any = text.role
@@ -97,7 +96,7 @@ class EmbeddedDfa:
     def free_id(self, numbers: Numbering) -> int:
         """The lexer state that any text may follow."""
         if self._free < 0:
-            self._free = numbers.shared_state_id(self._any, (self.number(0) << 9) | FREE)
+            self._free = numbers.shared_state_id(self._any, (self.number(0) << PLACE_BITS) | FREE)
         return self._free
 
     def number(self, state: int) -> int:
@@ -116,7 +115,7 @@ class EmbeddedDfa:
         if found is None:
             return None
         if self._unbounded is None:
-            origin = (self.number(0) << 9) | UNBOUNDED
+            origin = (self.number(0) << PLACE_BITS) | UNBOUNDED
             q = numbers.state_id(unbounded_form(self._text), origin)
             numbers.targets(q)
             self._unbounded = embedded_at(numbers, q)
@@ -338,7 +337,7 @@ def far_id(numbers: Numbering, q: int, longest: int) -> int | None:
     if not isinstance(text, Text) or only_live_index(text.vector) is not None:
         return None
     found, free = _far_form(text)
-    return numbers.state_id(found, (q << 9) | UNBOUNDED) if free >= longest else None
+    return numbers.state_id(found, (q << PLACE_BITS) | UNBOUNDED) if free >= longest else None
 
 
 def embed_vector(numbers: Numbering, q: int) -> bool:

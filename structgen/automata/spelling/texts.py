@@ -22,7 +22,7 @@ from structgen.automata.lexer.lexer import (
     Text,
     vector_moves,
 )
-from structgen.automata.pushdown.provenance import BEFORE, MOVE
+from structgen.automata.pushdown.provenance import BEFORE, MOVE, PLACE_BITS
 from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Alt, Concat, Not
@@ -41,7 +41,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     k, role = numbers.kernel_tables, state.role
     spans: list[tuple[int, int, int]] = []
     for chars, after in vector_moves(state.vector):
-        target = numbers.state_id(Text(after, role), (q << 9) | MOVE)
+        target = numbers.state_id(Text(after, role), (q << PLACE_BITS) | MOVE)
         spans += [(lo, hi, target) for lo, hi in chars.ranges]
     spans.sort()
     end = role.end(state.vector)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.json_lexemes import Key, KeyStart
 from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
-from structgen.automata.pushdown.provenance import NAMED, REST
+from structgen.automata.pushdown.provenance import NAMED, PLACE_BITS, REST
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import texts_of
 from structgen.regular.regex import ANY, EMPTY, EPSILON
@@ -119,7 +119,9 @@ def _unlisted(languages: Vector, role: Any) -> Text:
 def write_key_start(numbers: Numbering, q: int, state: KeyStart) -> None:
     """Write the fallback and flags of lexer state `q`, where a listed key may begin."""
     k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
-    within[q, k.REST] = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
+    within[q, k.REST] = (
+        -1 if rest is None else numbers.shared_state_id(rest, (q << PLACE_BITS) | REST)
+    )
     within[q, k.FLAGS] = _kept(state.vector, k)
 
 
@@ -140,7 +142,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     if not order:
         return False
     rest = fallback(state)
-    free = -1 if rest is None else numbers.shared_state_id(rest, (q << 9) | REST)
+    free = -1 if rest is None else numbers.shared_state_id(rest, (q << PLACE_BITS) | REST)
     ids = numbers.terminal_ids(found.terminals, q, NAMED)
     if not isinstance(order, range):
         words, positions = [words[i] for i in order], [positions[i] for i in order]

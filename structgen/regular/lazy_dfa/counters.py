@@ -279,6 +279,7 @@ class CounterAutomaton(TableAutomaton):
         super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base = base
         self._bounds = np.array([low, most], np.int64)
+        # [l, s]: the least length from l on of a text that ends from state s of the base
         self._longer = np.zeros((longest, base.made), np.int32)
         kernels("regular.glushkov").lengths(base.search.moves, base.ends, self._longer, base.made)
         sizes = self._longer[: low + 1]
@@ -290,6 +291,8 @@ class CounterAutomaton(TableAutomaton):
         """See `RegexAutomaton.unbounded`."""
         at, size = self.states[state].tolist()
         low, most = self._bounds.tolist()
+        # the lower bound still matters, or the upper one does: past `_free` characters an end may
+        # be out of reach
         if size < low or 0 <= self._free < size or (most >= 0 and self._free < 0):
             return None
         free, left = (INFINITE, INFINITE) if most < 0 else (self._free - size, most - size)
@@ -342,9 +345,8 @@ class LengthLimitAutomaton(TableAutomaton):
         self._base, self._most = base, most
         self._k = kernels("regular.bounded_length")
         self._distances = np.zeros((0, 2), np.int32)
-        self._explored_before = (
-            -1
-        )  # how many states of the base were explored at the last `_update_distances`
+        # how many states of the base were explored at the last `_update_distances`
+        self._explored_before = -1
         with base.lock:
             self._find_some_end(0)
 

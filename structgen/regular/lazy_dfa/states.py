@@ -173,9 +173,8 @@ class TableAutomaton(RegexAutomaton):
             fewer=np.zeros(1, np.uint64),
             oftener=np.zeros(1, np.uint8),
         )
-        self._searched_for_loops = (
-            0  # how many states were explored when all were last searched for loops
-        )
+        # how many states were explored when all were last searched for loops
+        self._searched_for_loops = 0
         #: makes the automaton without far bounds; see `counters`
         self.find_without_counters: Callable[[], WithoutCounters | None] = lambda: None
 
