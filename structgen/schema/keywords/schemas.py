@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 
 MAX_SCALARS = 4096  # normal forms of simple scalar schemas that the process remembers
 
-_scalars: OrderedDict[tuple[Any, ...], NormalForm] = (
-    OrderedDict()
-)  # a cache, the oldest dropped first
+# by `simple.scalar_key` and options; the oldest are dropped first
+_scalars: OrderedDict[tuple[Any, ...], NormalForm] = OrderedDict()
 Located = tuple[dict[str, Any], Place]  # a subschema, and where it is
 
 
@@ -100,9 +99,8 @@ class Schemas:
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
-        self.tracks_evaluation = any(
-            map(_mentions, (schema, *documents))
-        )  #: whether alternatives are annotated with what they evaluate
+        #: whether alternatives are annotated with what they evaluate
+        self.tracks_evaluation = any(map(_mentions, (schema, *documents)))
         self._arrived = 0  # documents retrieved later that `_mentions` has seen
         self.root: Expr = self._expr(schema, self._references.root, None)
 

@@ -161,7 +161,7 @@ def remaining(stack: Below, costs: Costs) -> int:
 
 
 def least_behind(stack: Below) -> int:
-    """A lower bound on what remains after any event in the innermost frame."""
+    """A lower bound on what remains after any action in the innermost frame."""
     frame = stack.frame
     if frame.kind in {"root", "end"}:
         return 0

@@ -199,7 +199,7 @@ class KeySetFrames:
         """The lexer state before a key, or before `}` when `closing`."""
         others = names.open.others
         listed = names.thread.matcher.named if others or names.possible else None
-        return key_start(listed, others, self._layout, closing, takes=True)
+        return key_start(listed, others, self._layout, closing, only_new=True)
 
 
 def with_seen_keys(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:

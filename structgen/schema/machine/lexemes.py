@@ -99,16 +99,16 @@ def scalar_start(form: NormalForm, surrogates: bool) -> LexState:
 
 
 def key_start(
-    names: WordRange | None, others: Vector, layout: Layout, closing: bool, takes: bool
+    names: WordRange | None, others: Vector, layout: Layout, closing: bool, only_new: bool
 ) -> LexState:
     """The lexer state before a key: one of `names`, or in one of `others`; or `}` if `closing`.
 
-    takes: whether the machine leaves it to the engine that no other key comes twice; the languages
-    in `others` may contain the names, too.
+    only_new: whether the machine leaves it to the engine that no other key comes twice; then the
+    languages in `others` may contain the names, too.
     """
     if names is None:
-        return unnamed_start(others, layout, closing, takes)
-    role = Key(bool(others), not layout.natural, layout, takes)
+        return unnamed_start(others, layout, closing, only_new)
+    role = Key(bool(others), not layout.natural, layout, only_new)
     return _start(names, others, role, "}" * closing)
 
 
@@ -131,7 +131,7 @@ def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStar
 @lru_cache(maxsize=256)
 def unnamed_key(layout: Layout) -> Text:
     """Inside a key that is known to be none of the names."""
-    return Text((EMPTY, ANY), Key(True, not layout.natural, layout, takes=True))
+    return Text((EMPTY, ANY), Key(True, not layout.natural, layout, only_new=True))
 
 
 @lru_cache(maxsize=256)

@@ -217,26 +217,23 @@ class JsonMachine(Machine[JsonFrame]):
         """The action after a child that fits the forms in `mask`; once: unless it came before."""
         if frame.kind == "root":
             return Goto(self._end)
-        threads = tuple(
-            dict.fromkeys(after_child(t, mask) for t in frame.threads if mask >> t.need & 1)
-        )
+        # a thread lives on if the child fits what it needs; equal threads are one
+        alive = (after_child(t, mask) for t in frame.threads if mask >> t.need & 1)
+        threads = tuple(dict.fromkeys(alive))
         if not threads:
             return None
-        if (
-            frame.kind == "array"
-            and not once
-            and any(t.matcher.collects_values(t.progress) for t in threads)
-        ):
+        read_items = () if once or frame.kind != "array" else threads
+        if any(t.matcher.collects_values(t.progress) for t in read_items):
             return Recall(self._frame("array", "read", threads, captured=frame.captured))
         after = self._frame(frame.kind, "after", threads, captured=frame.captured)
         return NewText(after, frame.captures_child) if once else Goto(after, frame.captures_child)
 
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame after a comma; None if nothing may follow."""
-        if frame.kind == "array" and not any(
-            t.matcher.compares_with_earlier(t.progress) for t in frame.threads
-        ):
-            return self._item(frame)
+        if frame.kind == "array":
+            compares = (t.matcher.compares_with_earlier(t.progress) for t in frame.threads)
+            if not any(compares):
+                return self._item(frame)
         threads = tuple(t for t in frame.threads if t.matcher.may_go_on(t.progress))
         stage = "next" if frame.kind == "array" else "key"
         return self._frame(frame.kind, stage, threads, captured=frame.captured) if threads else None
@@ -244,9 +241,8 @@ class JsonMachine(Machine[JsonFrame]):
     def _item(self, frame: JsonFrame, values: Iterable[Value] = ()) -> JsonFrame | None:
         """The frame that waits for the next item of an array, after these values."""
         ready = ((t, t.matcher.with_earlier(t.progress, values)) for t in frame.threads)
-        return self._await_value(
-            frame, [(t, transition) for t, at in ready for transition in t.matcher.transitions(at)]
-        )
+        taken = [(t, transition) for t, at in ready for transition in t.matcher.transitions(at)]
+        return self._await_value(frame, taken)
 
     def _unnamed_key(self, frame: JsonFrame, mask: int) -> NewText | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
@@ -280,18 +276,11 @@ class JsonMachine(Machine[JsonFrame]):
         def index(child: Expr) -> int:
             return forms.setdefault(self._normal_form_of(child), len(forms))
 
-        threads = tuple(
-            dict.fromkeys(
-                Thread(
-                    t.owner,
-                    t.matcher,
-                    transition.after,
-                    index(transition.child),
-                    (*map(index, transition.observed),),
-                )
-                for t, transition in taken
-            )
-        )
+        def waiting(t: Thread, transition: Transition) -> Thread:
+            need, observed = index(transition.child), tuple(map(index, transition.observed))
+            return Thread(t.owner, t.matcher, transition.after, need, observed)
+
+        threads = tuple(dict.fromkeys(waiting(t, transition) for t, transition in taken))
         return self._frame(frame.kind, "value", threads, tuple(forms), frame.captured, key)
 
     def _awaiting(self, frame: JsonFrame) -> JsonFrame:
@@ -355,12 +344,12 @@ class JsonMachine(Machine[JsonFrame]):
             frame.lexeme = unique_item_start(item.vector if item else (), self._costs, layout)
             frame.recalls = True
         elif frame.stage == "read":
-            frame.lexeme = _NOTHING_READ
+            frame.lexeme = _NOTHING_READ  # the same terminal happens once more
         elif frame.stage == "after":
             more = any(t.matcher.may_go_on(t.progress) for t in frame.threads)
             bracket = "}" if frame.kind == "object" else "]"
             frame.lexeme = after_member(more, bracket if self._accepting(frame) else None, layout)
-        else:
+        else:  # "open" or "key"
             frame.entry = before_lexeme(layout.inner)
             closing = frame.stage == "open" and self._accepting(frame) > 0
             if frame.kind == "array":
@@ -377,23 +366,22 @@ class JsonMachine(Machine[JsonFrame]):
         """
         threads, alone = frame.threads, len(frame.threads) == 1
         matcher, progress = threads[0].matcher, threads[0].progress
-        takes = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
-        key_classes = (
-            [key_class for t in threads for key_class in t.matcher.open_key_classes(t.progress)]
-            if takes
-            else []
-        )
-        if alone and matcher.spans and (takes or not matcher.next_unnamed(progress)):
-            takes = True
+        # where only the class of an unnamed key matters, the engine refuses keys that come twice
+        by_class = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
+        key_classes: list[KeyClass] = []
+        if by_class:
+            key_classes = [c for t in threads for c in t.matcher.open_key_classes(t.progress)]
+        if alone and matcher.spans and (by_class or not matcher.next_unnamed(progress)):
+            by_class = True
             frame.low, frame.high = matcher.span(progress)
             names = matcher.named if key_classes or frame.low < frame.high else None
         else:
-            if not takes:
+            if not by_class:
                 frame.others = next_unnamed(frame)
             names = self._names_of(frame, next_names(frame), key_classes)
-        if takes:
+        if by_class:
             frame.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
-        frame.lexeme = key_start(names, frame.others, self._layout, closing, takes)
+        frame.lexeme = key_start(names, frame.others, self._layout, closing, by_class)
 
     def _names_of(
         self, frame: JsonFrame, names: list[str], key_classes: list[KeyClass]

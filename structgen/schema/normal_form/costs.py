@@ -130,11 +130,9 @@ class Costs:
         """Whether some array or object certainly fits, as is seen without the fixpoint."""
         if form in self._certain:  # or nested pairs would take exponential time
             return True
-        if (
-            form in self._solved
-            or form in self._being_checked
-            or len(self._being_checked) >= MAX_NESTED
-        ):
+        if form in self._solved or form in self._being_checked:
+            return False
+        if len(self._being_checked) >= MAX_NESTED:
             return False
         self._being_checked.add(form)
         try:
