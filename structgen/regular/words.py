@@ -16,15 +16,15 @@ from structgen.regular.charset import CharSet
 class IndexedWords:
     """Sorted words with a number for each. Compared by identity.
 
-    positions: the numbers, in the order of the words. starts: a cache for users of the table, with
+    keys: the numbers, in the order of the words. starts: a cache for users of the table, with
     keys of their own.
     """
 
-    __slots__ = ("positions", "starts", "words")
+    __slots__ = ("keys", "starts", "words")
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self.words = tuple(sorted(places))
-        self.positions = tuple(map(places.__getitem__, self.words))
+        self.keys = tuple(map(places.__getitem__, self.words))
         self.starts: dict[Hashable, Any] = {}
 
 

@@ -26,7 +26,7 @@ from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import OPEN, TEXT
 from structgen.automata.pushdown.tables import (
     inconsistent_tables,
-    positions,
+    keys_in,
     rehashed,
     with_contexts,
     with_key_set,
@@ -176,7 +176,7 @@ class Engine(Numbering, Automaton):
         frame = self.frame(int(context[k.FRAME]))
         at = int(context[k.TICKED])
         return (
-            frame if at < 0 else self.machine.with_seen_keys(frame, positions(self.tables.sets, at))
+            frame if at < 0 else self.machine.with_seen_keys(frame, keys_in(self.tables.sets, at))
         )
 
     def stack(self, node: int) -> Stack[Any]:

@@ -212,7 +212,7 @@ class Machine(ABC, Generic[FrameT]):
         """The value of a container that closed in `frame`, from the captures in it."""
         return tuple(kept)
 
-    def with_seen_keys(self, frame: FrameT, _positions: Iterable[int]) -> FrameT:
+    def with_seen_keys(self, frame: FrameT, _keys: Iterable[int]) -> FrameT:
         """The frame with the seen keys in it, for `cost`, `expected` and the like."""
         return frame
 

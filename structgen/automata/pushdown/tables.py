@@ -204,7 +204,7 @@ def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     return rows
 
 
-def positions(sets: npt.NDArray[np.int64], at: int) -> list[int]:
+def keys_in(sets: npt.NDArray[np.int64], at: int) -> list[int]:
     """The keys in the bit set that begins at `at`, ascending."""
     size = int(sets[at]) & 0xFFFFFFFF
     bits = np.unpackbits(sets[at + 1 : at + 1 + size].view(np.uint8), bitorder="little")

@@ -32,12 +32,12 @@ _FIRST_SURROGATE = "\ud800"
 class WordList(NamedTuple):
     """Words that may come next.
 
-    positions: the number of each word for frames. terminals: those that words end with; which: for
+    keys: the number of each word for frames. terminals: those that words end with; which: for
     each word the index of its terminal.
     """
 
     words: Sequence[str]
-    positions: Sequence[int]
+    keys: Sequence[int]
     terminals: Sequence[Hashable]
     which: Sequence[int]
     flags: int
@@ -54,11 +54,9 @@ def word_list(state: LexState, k: Any) -> WordList | None:
         known = words = table.words[names.low : names.high]
         if depth:
             words = tuple([word[depth:] for word in words])
-        positions = table.positions[names.low : names.high]
+        keys = table.keys[names.low : names.high]
         terminals = [("key", word) for word in known]
-        return WordList(
-            words, positions, terminals, range(len(words)), spelled | _kept(state.vector, k)
-        )
+        return WordList(words, keys, terminals, range(len(words)), spelled | _kept(state.vector, k))
     found = _word_list_of_vector(state)
     return None if found is None else WordList(found[0], range(len(found[0])), *found[1:], spelled)
 
@@ -137,7 +135,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     found = word_list(state, k)
     if found is None or not isinstance(state, Text):
         return False
-    words, positions, which = found.words, found.positions, found.which
+    words, keys, which = found.words, found.keys, found.which
     order = _in_order(words)
     if not order:
         return False
@@ -145,7 +143,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
     free = -1 if rest is None else numbers.shared_state_id(rest, (q << PLACE_BITS) | REST)
     ids = numbers.terminal_ids(found.terminals, q, NAMED)
     if not isinstance(order, range):
-        words, positions = [words[i] for i in order], [positions[i] for i in order]
+        words, keys = [words[i] for i in order], [keys[i] for i in order]
         which = [which[i] for i in order]
     terminals = ids if isinstance(which, range) else [ids[i] for i in which]
     t = numbers.tables
@@ -158,7 +156,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
             letters=with_room(t.letters, ends[-1]),
         )
         t = numbers.use(grown)
-    said = np.array([*ends, *terminals, *positions], np.int32)
+    said = np.array([*ends, *terminals, *keys], np.int32)
     letters = _code_points("".join(words))
     kernels("lexer.word_lists").list_words(numbers.tables_at, q, said, letters, free, found.flags)
     return True

@@ -202,15 +202,15 @@ class KeySetFrames:
         return key_start(listed, others, self._layout, closing, only_new=True)
 
 
-def with_seen_keys(frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
+def with_seen_keys(frame: JsonFrame, keys: Iterable[int]) -> JsonFrame:
     """A frame whose progress holds the names (or words) marked as seen beside `frame`."""
     (thread,) = frame.threads
     matcher = thread.matcher
     found = JsonFrame(frame.kind, frame.stage)
     if frame.kind == "array":
-        progress = matcher.with_words(positions)
+        progress = matcher.with_words(keys)
     else:
-        seen = frozenset(matcher.names[i] for i in positions)
+        seen = frozenset(matcher.names[i] for i in keys)
         progress = matcher.start._replace(seen=seen)
         if seen and frame.stage == "open":  # that frame also stands before later keys
             found.stage = "key"

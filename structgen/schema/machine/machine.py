@@ -295,9 +295,9 @@ class JsonMachine(Machine[JsonFrame]):
                 owners |= 1 << t.owner
         return owners
 
-    def with_seen_keys(self, frame: JsonFrame, positions: Iterable[int]) -> JsonFrame:
+    def with_seen_keys(self, frame: JsonFrame, keys: Iterable[int]) -> JsonFrame:
         """See `Machine.with_seen_keys`."""
-        return with_seen_keys(frame, positions)
+        return with_seen_keys(frame, keys)
 
     # -- frames ---------------------------------------------------------------------------------
 

@@ -23,13 +23,13 @@ _READ = Fork((), ("value", 1))  # after a word: the key set says what may follow
 class WordSet(KeySet):
     """The words of an array, and its frames. normal_form: what items must fit besides being new."""
 
-    __slots__ = ("item", "normal_form", "open", "positions", "read", "thread")
+    __slots__ = ("item", "keys", "normal_form", "open", "read", "thread")
 
     def __init__(self, thread: Thread, form: NormalForm, words: list[str], layout: Layout) -> None:
         super().__init__(len(words), (), range(len(words)), endless=False)
         self.thread, self.normal_form = thread, form
-        self.positions = {word: i for i, word in enumerate(words)}
-        names = WordRange(IndexedWords(self.positions), 0, self.size, 0)
+        self.keys = {word: i for i, word in enumerate(words)}
+        names = WordRange(IndexedWords(self.keys), 0, self.size, 0)
         self.open = self._frame("open", word_start(names, layout, not thread.matcher.alt.least))
         self.item = self._frame("next", word_start(names, layout, closing=False))
         for frame in (self.open, self.item):
@@ -51,7 +51,7 @@ class WordSet(KeySet):
         """What a terminal does, other than to open a value (see `Machine.action`)."""
         kind, value = terminal if isinstance(terminal, tuple) else (terminal, 0)
         if kind == "key":
-            return NewKey(self.read, self.positions[value])
+            return NewKey(self.read, self.keys[value])
         if kind == "value":
             return CheckKeys(self)
         if kind == ",":

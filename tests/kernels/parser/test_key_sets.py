@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import KeySet
 from structgen.automata.pushdown.tables import (
-    write_key_set,
-    positions,
+    keys_in,
     with_key_set,
     with_sets,
+    write_key_set,
 )
 from structgen.kernels.build.loader import kernels
 from structgen.schema.json_schema import JsonSchema
@@ -73,7 +73,7 @@ def test_sets_are_equal_when_the_same_positions_were_ticked_off(
             if after >= 0:
                 at, seen = after, seen | {position}
                 assert found.setdefault(seen, at) == at
-                assert positions(t.sets, at) == sorted(seen)
+                assert keys_in(t.sets, at) == sorted(seen)
     assert len(set(found.values())) == len(found)
     assert tick(t, empty, -(-size // 64) * 64)[1] == kernels("tables").DEAD
 
