@@ -127,7 +127,7 @@ def _check_children(
 
 
 def type_of(value: Any) -> str:
-    """The JSON type of a value; numbers are not told from integers."""
+    """The JSON type of a value; integers are numbers."""
     kinds = {bool: "boolean", str: "string", list: "array", dict: "object"}
     return "null" if value is None else kinds.get(type(value), "number")
 

@@ -19,12 +19,13 @@ from structgen.regular.charset import CharSet
 from structgen.schema.formats.idna_classes import ascii_marks
 from structgen.schema.formats.idna_labels import label_direction, label_fits, permitted, punycode
 
-ROOM = 4  # characters that finish any plain beginning of an A-label: a hyphen, and "ß" in digits
-MAX_CODE = 59
-_TRIED = 1  # so many digits are tried out one by one where there is no such room
+ROOM = 4  # characters that finish any ordinary beginning of a code: a hyphen, and "ß" in digits
+MAX_CODE = 59  # characters of a label of 63 behind `xn--`
+MAX_TRIED = 1  # digits that are tried out one by one where there is less room
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _CASES = [(CharSet.chars(letter + letter.upper()), letter) for letter in _LETTERS + "-"]
+# the outline of a text: "l", "a" for other letters, "0" for digits, hyphens
 _OUTLINES = str.maketrans(
     "abcdefghijkmnopqrstuvwxyz123456789", "a" * len("abcdefghijkmnopqrstuvwxyz") + "0" * 9
 )
@@ -33,7 +34,8 @@ _OUTLINES = str.maketrans(
 class Code(NamedTuple):
     """What was read of the Punycode: the outline of all before the last hyphen, the digits after.
 
-    digits None: they spell nothing, and are part of the outline with the hyphen before them.
+    digits: None if they spell no allowed letter; they are then part of the outline, with the hyphen
+    before them.
     """
 
     outline: str = ""
@@ -74,7 +76,11 @@ class Code(NamedTuple):
 
 
 class _Digits(NamedTuple):
-    """Digits read so far: the letters with their places; is the last of them complete?"""
+    """The state of the decoder of RFC 3492 after some digits.
+
+    letters: those decoded, with their indices. complete: whether no letter is half read. at,
+    point, bias, value, weight, position: the variables i, n, bias, delta, w and k of section 6.2.
+    """
 
     letters: tuple[tuple[int, str], ...] = ()
     complete: bool = False
@@ -137,7 +143,7 @@ class ALabel:
 
     @property
     def nullable(self) -> bool:
-        """Is the label an A-label that the name can have?"""
+        """Whether the label is an A-label that the name can have."""
         return self.direction is not None
 
     @property
@@ -148,7 +154,7 @@ class ALabel:
     @property
     def witness(self) -> int:
         """The length of some text that finishes the label."""
-        return finish(self.code, self.left, self.after.directed) or 0
+        return shortest_ending(self.code, self.left, self.after.directed) or 0
 
     @property
     def direction(self) -> str | None:
@@ -160,7 +166,7 @@ class ALabel:
         found: list[tuple[CharSet, Any]] = []
         for chars, letter in _CASES:
             code = self.code.then(letter)
-            if finish(code, self.left - 1, self.after.directed) is not None:
+            if shortest_ending(code, self.left - 1, self.after.directed) is not None:
                 found.append((chars, ALabel(self.left - 1, code, self.after)))
         direction = self.direction
         if self.left > 1 and direction is not None:
@@ -186,7 +192,7 @@ def _allowed(text: str, directed: str | None) -> str | None:
 
 
 def _composes(text: str) -> bool:
-    """Does a mark follow an ASCII character that it would compose with, whichever that is?"""
+    """Whether a mark follows an ASCII character, with some of which it composes."""
     base = ""
     for letter in text:
         if letter.isascii():
@@ -199,14 +205,14 @@ def _composes(text: str) -> bool:
 
 
 def _is_mark(letter: str) -> bool:
-    """Is it a combining mark that leaves the letter before it open to others?"""
+    """Whether it is a combining mark, after which others may still apply to the letter before."""
     return unicodedata.combining(letter) != 0
 
 
-def finish(code: Code, left: float, directed: str | None) -> int | None:
-    """How many characters finish the A-label, at most `left`; None if no ending was found.
+def shortest_ending(code: Code, left: float, directed: str | None) -> int | None:
+    """How many characters finish the A-label, at most `left`; None if no ending is found.
 
-    Endings that are tried: one or two letters "ß", and up to `_TRIED` digits.
+    Tries to add one or two letters "ß", and up to `MAX_TRIED` digits: sufficient, not exact.
     """
     whole = code.whole
     room = int(min(left, MAX_CODE - len(whole)))
@@ -224,8 +230,10 @@ def finish(code: Code, left: float, directed: str | None) -> int | None:
     least = min(sizes, default=room + 1)
     if least <= room:
         return least
-    tried = min(room, _TRIED)
-    return tried if code.digits is not None and room and _tried(code, tried, directed) else None
+    tried = min(room, MAX_TRIED)
+    return (
+        tried if code.digits is not None and room and _ends_within(code, tried, directed) else None
+    )
 
 
 @lru_cache(maxsize=1 << 14)
@@ -244,12 +252,12 @@ def _endings(outline: str, directed: str | None) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _tried(code: Code, room: int, directed: str | None) -> bool:
-    """Do up to `room` more digits make an A-label?"""
+def _ends_within(code: Code, room: int, directed: str | None) -> bool:
+    """Whether up to `room` more digits make an A-label."""
     for after in _followers(code):
         if _direction(after, directed) is not None:
             return True
-        if room > 1 and _tried(after, room - 1, directed):
+        if room > 1 and _ends_within(after, room - 1, directed):
             return True
     return False
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
-from structgen.schema.formats.a_labels import ALabel, Code, finish
+from structgen.schema.formats.a_labels import ALabel, Code, shortest_ending
 
 MAX_NAME = 253  # characters of a name
 MAX_LABEL = 63  # characters of a label
@@ -86,7 +86,7 @@ class _Label:
         yield cases, _Label(left, room, begun + special)
         yield _ALNUM - cases, _Label(left, room, "a")
         if begun == "xn-":
-            if finish(Code(), left, None) is not None:
+            if shortest_ending(Code(), left, None) is not None:
                 yield _HYPHEN, ALabel(left, Code(), _Name())
         elif begun and left > 0 and room > 0:
             yield _HYPHEN, _Label(left, room, "xn-" if begun == "xn" else "-")

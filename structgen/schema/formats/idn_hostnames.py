@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
-from structgen.schema.formats.a_labels import ALabel, Code, finish
+from structgen.schema.formats.a_labels import ALabel, Code, shortest_ending
 from structgen.schema.formats.hostnames import MAX_NAME
 from structgen.schema.formats.idna_classes import CJK, Letter, classes, window_of
 from structgen.schema.formats.idna_sizes import Size
@@ -27,13 +27,13 @@ _ASCII = [CharSet.chars(c) for c in "lxn-"]
 _ASCII += [CharSet.chars("abcdefghijkmopqrstuvwyz"), CharSet.chars("0123456789")]
 _ASCII += [CharSet.chars("XN"), CharSet.chars("ABCDEFGHIJKLMOPQRSTUVWYZ")]
 _GREEK, _ARABIC = window_of(0x3B1), window_of(0x628)
-_FIRST_HYPHENS = 3  # two hyphens from here on mark labels of another kind
+_FIRST_HYPHENS = 3  # two hyphens at the third character mark labels of another kind
 
 
 class Seen(NamedTuple):
     """What the rules need to know of the letters read of a label.
 
-    place: how many characters, up to 4. begun: the label, while it is part of "xn-" in any case.
+    place: number of characters, up to 4. begun: the label, while it is part of "xn-" in any case.
     last: "-", "l", "hebrew" or "virama" for the last character. need: what must follow: "l",
     "greek", "joiner" (after transparent letters). joins: may a ZERO WIDTH NON-JOINER follow between
     Arabic letters? kana: 1 a middle dot asks for kana or Han, 2 there is one. digits: see `Letter`.
@@ -76,14 +76,14 @@ _ANY_NAME, _NO_LETTER, _NOTHING = Name(), Size(), Seen()
 
 @dataclass(frozen=True)
 class Label:
-    """In a label that is no A-label, with `left` characters of the name to come at its start."""
+    """Inside a label that is no A-label; `left` characters of the name were left at its start."""
 
     left: int = MAX_NAME
     name: Name = _ANY_NAME
     size: Size = _NO_LETTER
     seen: Seen = _NOTHING
     live: ClassVar[bool] = True
-    witness: ClassVar[int] = 4  # a label needs no more letters than that to be finished
+    witness: ClassVar[int] = 4  # letters that are enough to finish any label
 
     @property
     def nullable(self) -> bool:
@@ -113,7 +113,7 @@ class Label:
             return None
         if char == "-":
             return self._hyphen()
-        turned = _turned(seen, self.name.directed, "EN" if char.isdigit() else "L")
+        turned = _with_direction(seen, self.name.directed, "EN" if char.isdigit() else "L")
         if turned is None:
             return None
         begun = seen.begun + char.lower() if alone else "-"
@@ -127,7 +127,7 @@ class Label:
             order=0,
             upper=seen.upper or char.isupper(),
         )
-        return _live(self.left, self.name, self.size.with_ascii(), after)
+        return _if_finishable(self.left, self.name, self.size.with_ascii(), after)
 
     def _hyphen(self) -> Any:
         seen = self.seen
@@ -137,7 +137,7 @@ class Label:
             if seen.begun != "xn-" or self.size.others:
                 return None
             left = self.left - 4
-            found = finish(Code(), left, self.name.directed)
+            found = shortest_ending(Code(), left, self.name.directed)
             return None if found is None else ALabel(left, Code(), self.name)
         after = seen._replace(
             place=min(seen.place + 1, 4),
@@ -148,7 +148,7 @@ class Label:
             order=0,
             ends=False,
         )
-        return _live(self.left, self.name, self.size.with_ascii(), after)
+        return _if_finishable(self.left, self.name, self.size.with_ascii(), after)
 
     def _others(self) -> list[tuple[CharSet, Any]]:
         """The letters beyond ASCII that may follow, with the states behind them."""
@@ -161,14 +161,14 @@ class Label:
             size = sizes[place]
             if size is None:
                 continue
-            after = (Label if whole else _live)(self.left, self.name, size, seen)
+            after = (Label if whole else _if_finishable)(self.left, self.name, size, seen)
             if after is not None:
                 found.append((chars, after))
         return found
 
 
-def _live(left: int, name: Name, size: Size, seen: Seen) -> Label | None:
-    """The state in a label, if that can be finished."""
+def _if_finishable(left: int, name: Name, size: Size, seen: Seen) -> Label | None:
+    """The state inside a label, None if that cannot be finished."""
     plain, others = _missing(seen, name.directed)
     wanted = size
     for _ in range(plain):
@@ -191,7 +191,7 @@ def _missing(seen: Seen, directed: str | None) -> tuple[int, tuple[int, ...]]:
     return plain, others
 
 
-def _turned(seen: Seen, directed: str | None, direction: str) -> Seen | None:
+def _with_direction(seen: Seen, directed: str | None, direction: str) -> Seen | None:
     """RFC 5893 section 2: `heading`, `numbers` and `ends` after a letter of a direction."""
     heading, numbers = seen.heading, seen.numbers
     if not heading:
@@ -218,9 +218,9 @@ def _turned(seen: Seen, directed: str | None, direction: str) -> Seen | None:
 def _others_after(
     seen: Seen, directed: str | None
 ) -> tuple[tuple[CharSet, tuple[int, str], Seen, bool], ...]:
-    """The letters beyond ASCII that the rules let follow, those together that leave the same seen.
+    """The letters beyond ASCII that may follow, those together that lead to the same state.
 
-    With these: window and letter as `Size.with_other` takes them, and whether nothing is missing.
+    Each with window and letter for `Size.with_other`, the new state, and whether it may end.
     """
     found: dict[tuple[tuple[int, str], Seen], list[tuple[int, int]]] = {}
     for chars, letter in classes():
@@ -235,15 +235,15 @@ def _others_after(
 
 
 def _after(seen: Seen, directed: str | None, letter: Letter) -> Seen | None:
-    """What was seen after a letter beyond ASCII, None if it must not follow."""
+    """What has been seen after a letter beyond ASCII; None if it must not follow."""
     if seen.need == "l" or (letter.combines and not seen.place):
         return None
     if (letter.mark and seen.barred) or 0 < letter.order < seen.order:
         return None
     if letter.digits and seen.digits not in {0, letter.digits}:
         return None
-    turned = _turned(seen, directed, letter.direction)
-    need = _needed(seen, letter)
+    turned = _with_direction(seen, directed, letter.direction)
+    need = _needed_next(seen, letter)
     if turned is None or need is None:
         return None
     kana = 2 if letter.script == "kana" and letter.context != "\u30fb" else seen.kana
@@ -264,7 +264,7 @@ def _after(seen: Seen, directed: str | None, letter: Letter) -> Seen | None:
     )
 
 
-def _needed(seen: Seen, letter: Letter) -> str | None:
+def _needed_next(seen: Seen, letter: Letter) -> str | None:
     """RFC 5892 appendix A: what must follow a letter; None if it must not stand here."""
     need = seen.need
     if need == "greek":

@@ -24,7 +24,7 @@ LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
 
 
 def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
-    """The normal form of exactly these JSON values; `location` says where they stand."""
+    """The normal form of exactly these JSON values; `location` is where they are listed."""
     if set(map(type, values)) == {str}:  # as most are
         return NormalForm(string=words(values))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]

@@ -34,7 +34,7 @@ class Copies:
         self._firsts: dict[Hashable, list[Atom]] = {}  # by outline and place
 
     def first(self, atom: Atom) -> Atom:
-        """The first atom asked about whose subschema equals that of `atom`."""
+        """The first atom ever passed here whose subschema equals that of `atom`."""
         if isinstance(atom.place, str):
             return atom
         spot, draft = atom.place.spot, atom.place.draft
@@ -84,7 +84,7 @@ def _outlined(schema: Schema, draft: int) -> Outline | None:
 
 
 def _shallow(value: Any, depth: int, below: list[Schema]) -> Any:
-    """What stands for a keyword's value in an outline; its subschemas are added to `below`."""
+    """A keyword's value in an outline, without its subschemas, which are added to `below`."""
     if depth == 2 and isinstance(value, list):
         return [_shallow(x, 1, below) for x in value]
     if depth == 2:

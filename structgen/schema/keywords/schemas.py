@@ -68,7 +68,7 @@ def kind_of(value: Any) -> str:
 
 
 class Schemas:
-    """The subschemas of one document as far as they have been asked for."""
+    """The subschemas of one document, each expanded when it is needed."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Schemas:
         return form
 
     def _expand(self, atom: Atom) -> NormalForm:
-        """The normal form of one atom; schemas of scalars are shared by the whole process."""
+        """The normal form of one atom; those of simple scalar schemas are cached per process."""
         value = atom.value
         if value is Unsatisfiable:
             return NOTHING

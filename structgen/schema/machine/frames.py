@@ -82,7 +82,7 @@ def after_child(t: Thread, mask: int) -> Thread:
 
 
 def comparing_texts(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
-    """The threads of an open array, told that the engine compares texts where it may."""
+    """The threads of an open array, with texts compared by the engine where that is enough."""
     if len(threads) != 1 or not threads[0].matcher.may_compare_texts:
         return threads
     (thread,) = threads

@@ -194,7 +194,7 @@ class ClauseMatcher(ObjectMatcher):
         return self if found is None or not self._knows_enough_for(found, at) else found
 
     def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:
-        """Whether a progress of this matcher says of the keys read all that another one needs."""
+        """Whether a progress of this matcher has all that another one needs of the keys read."""
         by_class = other.depends_on_class_only(at) or not self.depends_on_class_only(at)
         return by_class and other.single_key_classes <= self.single_key_classes
 

@@ -1,4 +1,4 @@
-"""Decides which clauses of an object can still be satisfied, and how; the algorithm is told here.
+"""Decides whether, and how, the clauses of an object can still be satisfied.
 
 An alternative of an object (`ObjectAlt`) is a conjunction, and part of it are *clauses* as in
 conjunctive normal form: disjunctions of *literals*. A literal is a quantifier over members:
@@ -95,7 +95,7 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
 
 
 def clauses_of(o: ObjectAlt) -> list[Clause] | None:
-    """Clauses that say all that an alternative says; None if it says more than clauses can.
+    """The obligations of an alternative as clauses; None if clauses cannot express them.
 
     A required key is the clause of one `Exists`, a property that of one `ForAll`.
     """
@@ -302,7 +302,7 @@ class QuickCheck:
         self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
         self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
-        self._last = (Progress(), *self._index_at(Progress()))  # asked again for each key
+        self._last = (Progress(), *self._index_at(Progress()))  # the progress of the last question
 
     def pending(self, clause: Clause, key: str) -> PendingClause | None:
         """See `pending_clause`; found once for each clause and key."""

@@ -125,7 +125,7 @@ class Documents:
     # -- documents ------------------------------------------------------------------------------
 
     def find(self, uri: str, dialect: Dialect) -> Resource | None:
-        """The resource of a URI; a document that does not say its own gets the dialect given."""
+        """The resource of a URI; a document without a `$schema` gets this dialect."""
         if uri not in self._known:
             self._look_inside()
         if uri not in self._known:

@@ -69,7 +69,7 @@ def _deprecated(value: Any) -> bool:
 
 
 def _properties(draft: int) -> Iterator[tuple[str, Any, Any]]:
-    """Each property of a draft's metaschema, its schema, and the document it stands in."""
+    """Each property of a draft's metaschema, its schema, and the document it is in."""
     from jsonschema_specifications import REGISTRY
 
     uri = next(u for u, number in DRAFTS.items() if number == draft)

@@ -28,7 +28,7 @@ class Resource:
         self.contents = contents
         self.dialect = dialect
         self.pointer = pointer
-        self.anchors: dict[str, Anchor] | None = None  #: by name; None until somebody looks
+        self.anchors: dict[str, Anchor] | None = None  #: by name; None until they are first needed
 
     @property
     def is_recursive(self) -> bool:
@@ -90,7 +90,7 @@ def has_identity(schema: Any) -> bool:
 
 
 def resolve(base: str, reference: str, pointer: str) -> tuple[str, str]:
-    """The absolute URI and the fragment of the URI reference that stands at `pointer`."""
+    """The absolute URI and the fragment of a URI reference; pointer: where it is, for errors."""
     if not reference or reference.startswith("#"):  # whatever the scheme of the base
         return base, reference[1:]
     try:

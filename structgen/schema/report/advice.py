@@ -154,7 +154,7 @@ def _beside_ref(_: Inspection, visit: Visit) -> Iterator[Advice]:
 
 
 def _types(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
-    """Keywords about one type where no type is said, or another one."""
+    """Keywords about one type where `type` is missing, or another one."""
     about: dict[str, list[str]] = {}
     for keyword in visit.schema:
         if keyword in TYPE_OF and keyword in visit.enforced:

@@ -57,7 +57,7 @@ class Problem(NamedTuple):
 
 @dataclass(eq=False)
 class Visit:
-    """One subschema of the document: where it stands, and what became of its keywords."""
+    """One subschema of the document: where it is, and what became of its keywords."""
 
     pointer: str
     schema: dict[str, Any]

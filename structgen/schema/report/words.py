@@ -139,7 +139,7 @@ def listed(values: list[Any]) -> str:
 
 
 def _excluded(schema: dict[str, Any]) -> list[Any]:
-    """The values that `not` lists, where that is all it says."""
+    """The values that `not` lists by `const` or `enum`, if it has no other keywords."""
     body = schema.get("not")
     if isinstance(body, dict) and body.keys() == {"const"}:
         return [body["const"]]

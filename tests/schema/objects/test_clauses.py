@@ -52,55 +52,55 @@ class Watch:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seen: Counter[str] = Counter()
-        goes_on, settles = QuickCheck.surely_allows, ClauseMatcher.surely_satisfiable
-        plainly, unsettled = Costs._surely_satisfiable, QuickCheck.surely_satisfiable
+        key_check, object_check = QuickCheck.surely_allows, ClauseMatcher.surely_satisfiable
+        form_check, clause_check = Costs._surely_satisfiable, QuickCheck.surely_satisfiable
 
-        def going(of: QuickCheck, at: Progress, key: str) -> bool:
-            found = goes_on(of, at, key)
+        def key_checked(of: QuickCheck, at: Progress, key: str) -> bool:
+            found = key_check(of, at, key)
             matcher = of._matcher
             assert isinstance(matcher, ClauseMatcher)
             if found:
-                self.seen["goes on"] += 1
+                self.seen["key"] += 1
                 assert matcher._searched(at, key), (at, key)
             return found
 
-        def settling(of: QuickCheck, at: Progress) -> bool:
-            found = unsettled(of, at)
+        def clauses_checked(of: QuickCheck, at: Progress) -> bool:
+            found = clause_check(of, at)
             matcher = of._matcher
             assert isinstance(matcher, ClauseMatcher)
             if found and all(
                 map(matcher._costs.satisfiable, map(matcher.child, matcher.missing(at)))
             ):
-                self.seen["settles"] += 1
+                self.seen["clauses"] += 1
                 assert matcher._is_finishable(at), at
             return found
 
-        def possible(matcher: ClauseMatcher) -> bool:
-            found = settles(matcher)
+        def object_checked(matcher: ClauseMatcher) -> bool:
+            found = object_check(matcher)
             if found:
-                self.seen["possible"] += 1
+                self.seen["object"] += 1
                 assert matcher.minimum(matcher._costs.of) is not None
             return found
 
-        def looking(costs: Costs, node: NormalForm) -> bool:
-            found = plainly(costs, node)
+        def form_checked(costs: Costs, form: NormalForm) -> bool:
+            found = form_check(costs, form)
             if found:
-                self.seen["node"] += 1
-                assert costs.of_form(node) is not None
+                self.seen["form"] += 1
+                assert costs.of_form(form) is not None
             return found
 
-        def naming(frame: JsonFrame) -> list[str]:
+        def names_checked(frame: JsonFrame) -> list[str]:
             found = next_names(frame)
             each = [n for t in frame.threads for n in t.matcher.next_names(t.progress)]
             self.seen["named"] += len(frame.threads) > 1 and len(each) > len(found)
             assert sorted(found) == sorted(set(each))
             return found
 
-        patch.setattr("structgen.schema.machine.machine.next_names", naming)
-        patch.setattr(QuickCheck, "surely_allows", going)
-        patch.setattr(QuickCheck, "surely_satisfiable", settling)
-        patch.setattr(ClauseMatcher, "surely_satisfiable", possible)
-        patch.setattr(Costs, "_surely_satisfiable", looking)
+        patch.setattr("structgen.schema.machine.machine.next_names", names_checked)
+        patch.setattr(QuickCheck, "surely_allows", key_checked)
+        patch.setattr(QuickCheck, "surely_satisfiable", clauses_checked)
+        patch.setattr(ClauseMatcher, "surely_satisfiable", object_checked)
+        patch.setattr(Costs, "_surely_satisfiable", form_checked)
 
 
 def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ def test_quick_checks_agree_with_the_search(order: str, monkeypatch: pytest.Monk
     objects = [s for s in SCHEMAS if "Properties" in str(s) or "properties" in str(s)]
     for schema in [*objects, *(forms(rng) for _ in range(60))]:
         walk(schema, rng, {"property_order": order, "whitespace": "compact"})
-    kinds = "goes on", "settles", "possible", "node", "named"
+    kinds = "key", "clauses", "object", "form", "named"
     assert min(watch.seen[kind] for kind in kinds) > 20
 
 
