@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from structgen.grammar.analysis.terminal_sets import Items, StackTops
+from structgen.grammar.automaton.records import LOOKAHEADS_VIOLATED
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class LexemeEnds:
     def may_end(self, between: Between) -> bool:
         """Whether the text may end here, perhaps behind ignored terminals."""
         return any(
-            found.lookaheads == 0 or self._automaton.field(found.lookaheads, 4) == 0
+            found.lookaheads == 0
+            or self._automaton.field(found.lookaheads, LOOKAHEADS_VIOLATED) == 0
             for found in self._skipped(between)
         )
 

@@ -14,6 +14,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.grammar.analysis.follow_sets import members
+from structgen.grammar.automaton.records import REC_SIZE
 from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
@@ -181,11 +182,11 @@ def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[
     queue = [automaton.threads(automaton.start)[0][1]]
     seen, found = set(queue), set()
     for stacks in queue:
-        if automaton.field(stacks, 1) > MOST_INTS:
+        if automaton.field(stacks, REC_SIZE) > MOST_INTS:
             return []
         if not missing:
             break
-        allowed = automaton.record(automaton.field(stacks, 5))
+        allowed = automaton.allowed_terminals(stacks)
         found.add(sum(1 << terminal for terminal in allowed))
         missing -= found
         for terminal in allowed:

@@ -121,7 +121,7 @@ class Viability:
     def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:
         """Whether a thread can be finished as `finishing` sees it, None where it gave up."""
         lexer, stacks, lookaheads = thread
-        if lexer == self._automaton.field(stacks, 6):
+        if lexer == self._automaton.first_lexer(stacks):
             return finishing.can_end(self._automaton.bare_stacks(stacks), lookaheads, most)
         return self._ends_well(finishing, stacks, self._alone.of(lexer, lookaheads), most)
 

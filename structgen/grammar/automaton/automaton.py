@@ -27,6 +27,12 @@ from structgen.grammar.analysis.relations import Relations
 from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
 from structgen.grammar.analysis.viability import Viability
 from structgen.grammar.automaton.lalr_guided import Guide
+from structgen.grammar.automaton.records import (
+    LOOKAHEADS_VIOLATED,
+    REC_KIND,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+)
 from structgen.grammar.automaton.tables import (
     Arrays,
     Ints,
@@ -344,7 +350,7 @@ class GrammarAutomaton(Automaton):
         self.tables.work[base : base + len(states)] = states
         lookaheads = self.ask(k.intern, k.WATCHES, base, len(states))
         fails = max(self.constant(k.W_FAILS, state) for state in states)
-        self.tables.rec[lookaheads, 4] = fails
+        self.tables.rec[lookaheads, LOOKAHEADS_VIOLATED] = fails
         return lookaheads
 
     @cached_property
@@ -359,7 +365,7 @@ class GrammarAutomaton(Automaton):
 
     def bare_stacks(self, stacks: int) -> int:
         """The stacks of a thread without the indentation and the LALR parser beside them."""
-        while self.field(stacks, 2) != self._k.STACKS:
+        while self.field(stacks, REC_KIND) != self._k.STACKS:
             stacks = self.record(stacks)[0]
         return stacks
 
@@ -372,6 +378,14 @@ class GrammarAutomaton(Automaton):
     def field(self, number: int, field: int) -> int:
         """A field of a record."""
         return int(self.tables.rec[number, field])
+
+    def allowed_terminals(self, stacks: int) -> list[int]:
+        """The terminals that may come next at closed stacks."""
+        return self.record(self.field(stacks, STACKS_TERMINALS))
+
+    def first_lexer(self, stacks: int) -> int:
+        """The lexer state at closed stacks before any byte of the next lexeme."""
+        return self.field(stacks, STACKS_LEXER)
 
     def endings(self, lexer: int) -> list[tuple[int, int]]:
         """How lexemes can end in a lexer state: pairs of records (terminals, lookaheads)."""

@@ -26,7 +26,7 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
     for lexer, stacks, _ in automaton.threads(at):
         states = automaton.record(lexer)
         if states[0] < 0:
-            fresh |= dict.fromkeys(automaton.record(automaton.field(stacks, 5)))
+            fresh |= dict.fromkeys(automaton.allowed_terminals(stacks))
         else:
             begun |= dict.fromkeys(
                 automaton.constant(k.S_TERMINAL, state)
@@ -39,7 +39,7 @@ def expected(automaton: GrammarAutomaton, at: int) -> str:
                 beyond = automaton.ask(scan_any, stacks, terminals)
                 if beyond != DEAD:
                     open_sets.append(beyond)
-                    fresh |= dict.fromkeys(automaton.record(automaton.field(beyond, 5)))
+                    fresh |= dict.fromkeys(automaton.allowed_terminals(beyond))
         open_sets.append(stacks)
     open_sets = [automaton.bare_stacks(stacks) for stacks in open_sets[:1]]
     wanted = [f"more of {_listed(automaton.shown(t) for t in begun)}"] if begun else []

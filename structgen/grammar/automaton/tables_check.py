@@ -11,6 +11,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.grammar.automaton.records import (
+    ITEMS_COST,
+    ITEMS_NON_EMPTY,
+    ITEMS_NULLABLE,
+    ITEMS_TERMINALS,
+    LEXER_CLUSTERS,
+    LEXER_ENDINGS,
+    LEXER_WIDTH,
+    LOOKAHEADS_VIOLATED,
+    REC_KIND,
+    REC_ROW,
+    REC_SIZE,
+    REC_START,
+    STACKS_ACCEPTING,
+    STACKS_COST,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+    TERMINALS_EMBEDDED,
+    TERMINALS_LEXER,
+)
 from structgen.kernels.build.loader import kernels
 
 Array = npt.NDArray[Any]
@@ -155,7 +175,7 @@ class _Check:
         """bool[n]: which numbers are those of records of some kinds."""
         there = (numbers > 0) & (numbers < len(self._t.rec))
         found: npt.NDArray[np.bool_] = there & np.isin(
-            self._t.rec[np.where(there, numbers, 0), 2], kinds
+            self._t.rec[np.where(there, numbers, 0), REC_KIND], kinds
         )
         return found
 
@@ -167,12 +187,12 @@ class _Check:
         """Whether each is the number of closed stacks (see `kernels.grammar.stacks`)."""
         if not self._are(numbers, self._k.STACKS, self._k.GUIDED, self._k.LAID).all():
             return False
-        return bool((self._t.rec[numbers, 6] > 0).all())
+        return bool((self._t.rec[numbers, STACKS_LEXER] > 0).all())
 
     def _records(self) -> None:
         rec, k = self._t.rec[1:], self._k
-        starts, sizes = rec[:, 0].astype(np.int64), rec[:, 1].astype(np.int64)
-        _demand(_within(rec[:, 2], k.ITEMS, k.GUIDED + 1), "a record")
+        starts, sizes = rec[:, REC_START].astype(np.int64), rec[:, REC_SIZE].astype(np.int64)
+        _demand(_within(rec[:, REC_KIND], k.ITEMS, k.GUIDED + 1), "a record")
         _demand((starts >= 0).all() and (sizes >= 0).all(), "a record")
         _demand((starts + sizes <= len(self._t.heap)).all(), "a record")
         used = self._t.names[self._t.names[:, 0] != -1, 1]
@@ -180,8 +200,8 @@ class _Check:
 
     def _listed(self, kind: int) -> tuple[Array, Array, Array]:
         """All ints in records of a kind; the index of each one's record, and its place in it."""
-        numbers = np.flatnonzero(self._t.rec[:, 2] == kind)
-        return self._at(self._t.rec[numbers, 0], self._t.rec[numbers, 1])
+        numbers = np.flatnonzero(self._t.rec[:, REC_KIND] == kind)
+        return self._at(self._t.rec[numbers, REC_START], self._t.rec[numbers, REC_SIZE])
 
     def _at(self, starts: Array, sizes: Array) -> tuple[Array, Array, Array]:
         """Stretches of the heap in a row; the index of each int's stretch, and its place in it."""
@@ -201,7 +221,9 @@ class _Check:
             _demand(_within(held, low, high), "a set")
             ascending = (held[1:] > held[:-1]) | (stretch[1:] != stretch[:-1])
             _demand(ascending.all(), "a set")
-        sizes = {kind: self._t.rec[self._t.rec[:, 2] == kind, 1] for kind in range(1, 12)}
+        sizes = {
+            kind: self._t.rec[self._t.rec[:, REC_KIND] == kind, REC_SIZE] for kind in range(1, 12)
+        }
         for kind in (k.LEXER, k.WATCHES, k.THREADS, k.INDENTS):
             _demand((sizes[kind] > 0).all(), "a record")
         _demand((sizes[k.STACKS] % 2 == 0).all() and (sizes[k.LAID] == 4).all(), "a record")
@@ -230,7 +252,7 @@ class _Check:
         k = self._k
         _demand((sizes[k.LALR] == 2).all() and (sizes[k.GUIDED] == 2).all(), "a record")
         held, _, place = self._listed(k.LALR)
-        above = np.flatnonzero(self._t.rec[:, 2] == k.LALR)
+        above = np.flatnonzero(self._t.rec[:, REC_KIND] == k.LALR)
         _demand(_within(held[place == 0], 0, self._states), "a parser")
         _demand(self._all(held[place == 1], k.LALR, 0), "a parser")
         _demand((held[place == 1] < above).all(), "a parser")
@@ -242,27 +264,38 @@ class _Check:
     def _fields(self) -> None:
         """Check the fields of records that are made when first needed."""
         k, rec = self._k, self._t.rec
-        item_sets = rec[rec[:, 2] == k.ITEMS]
-        _demand(_within(item_sets[:, 3], 0, 2) and self._all(item_sets[:, 4], k.ITEMS, -1), "a set")
-        _demand(self._all(item_sets[:, 5], k.TERMINALS) and (item_sets[:, 6] >= 0).all(), "a set")
-        terminals = rec[rec[:, 2] == k.TERMINALS]
-        _demand(self._all(terminals[:, 3], k.LEXER, -1), "terminals")
-        _demand(_within(terminals[:, 4], -1, 2), "terminals")
-        for stacks in (rec[rec[:, 2] == kind] for kind in (k.STACKS, k.GUIDED, k.LAID)):
-            _demand((stacks[:, 7] >= 0).all() and _within(stacks[:, 4], -1, 2), "stacks")
-            closed = stacks[stacks[:, 6] >= 0]
-            _demand(self._all(closed[:, 6], k.LEXER), "stacks")
-            _demand(self._all(closed[:, 5], k.TERMINALS), "stacks")
+        item_sets = rec[rec[:, REC_KIND] == k.ITEMS]
+        _demand(
+            _within(item_sets[:, ITEMS_NULLABLE], 0, 2)
+            and self._all(item_sets[:, ITEMS_NON_EMPTY], k.ITEMS, -1),
+            "a set",
+        )
+        _demand(
+            self._all(item_sets[:, ITEMS_TERMINALS], k.TERMINALS)
+            and (item_sets[:, ITEMS_COST] >= 0).all(),
+            "a set",
+        )
+        terminals = rec[rec[:, REC_KIND] == k.TERMINALS]
+        _demand(self._all(terminals[:, TERMINALS_LEXER], k.LEXER, -1), "terminals")
+        _demand(_within(terminals[:, TERMINALS_EMBEDDED], -1, 2), "terminals")
+        for stacks in (rec[rec[:, REC_KIND] == kind] for kind in (k.STACKS, k.GUIDED, k.LAID)):
+            _demand(
+                (stacks[:, STACKS_COST] >= 0).all() and _within(stacks[:, STACKS_ACCEPTING], -1, 2),
+                "stacks",
+            )
+            closed = stacks[stacks[:, STACKS_LEXER] >= 0]
+            _demand(self._all(closed[:, STACKS_LEXER], k.LEXER), "stacks")
+            _demand(self._all(closed[:, STACKS_TERMINALS], k.TERMINALS), "stacks")
         end = self._t.info[[k.END_ITEMS]]
         _demand(self._all(end, k.ITEMS), "the end")
-        lookaheads = rec[rec[:, 2] == k.WATCHES]
-        _demand(_within(lookaheads[:, 4], 0, 2), "lookaheads")
-        lexers = rec[rec[:, 2] == k.LEXER]
-        _demand(_within(lexers[:, 6], -1, 3), "a lexer state")
-        held, place = self._counted(lexers[lexers[:, 4] >= 0, 4], 2, 0)
+        lookaheads = rec[rec[:, REC_KIND] == k.WATCHES]
+        _demand(_within(lookaheads[:, LOOKAHEADS_VIOLATED], 0, 2), "lookaheads")
+        lexers = rec[rec[:, REC_KIND] == k.LEXER]
+        _demand(_within(lexers[:, LEXER_WIDTH], -1, 3), "a lexer state")
+        held, place = self._counted(lexers[lexers[:, LEXER_ENDINGS] >= 0, LEXER_ENDINGS], 2, 0)
         _demand(self._all(held[place % 2 == 0], k.TERMINALS), "an end")
         _demand(self._all(held[place % 2 == 1], k.WATCHES, 0), "an end")
-        held, _ = self._counted(lexers[lexers[:, 5] >= 0, 5], 1, 0)
+        held, _ = self._counted(lexers[lexers[:, LEXER_CLUSTERS] >= 0, LEXER_CLUSTERS], 1, 0)
         _demand(self._all(held, k.LEXER), "a cluster")
 
     def _counted(self, places: Array, width: int, before: int) -> tuple[Array, Array]:
@@ -282,7 +315,7 @@ class _Check:
         """Check the transition rows of lexer states and lookaheads."""
         k, rec, rows = self._k, self._t.rec, self._t.rows
         for kind, others in ((k.LEXER, (-1, -2)), (k.WATCHES, (-1, -2, 0))):
-            owned = rec[rec[:, 2] == kind, 3]
+            owned = rec[rec[:, REC_KIND] == kind, REC_ROW]
             _demand(_within(owned, -1, len(rows)), "a row")
             _demand(self._all(rows[owned[owned >= 0]].reshape(-1), kind, *others), "a row")
 
@@ -301,7 +334,7 @@ class _Check:
         scans = ((tags == k.SCAN) | (tags == k.SCANS)) & (values != -1)
         _demand(self._closed(values[scans]) and self._closed(keys[scans]), "a value")
         rec = self._t.rec
-        _demand((rec[values[scans], 2] == rec[keys[scans], 2]).all(), "a value")
+        _demand((rec[values[scans], REC_KIND] == rec[keys[scans], REC_KIND]).all(), "a value")
         gotos = values[(tags == k.GOTO) & (values != 0)]
         _demand(_within(gotos, 1, len(self._t.heap) - 1), "a value")
         _demand(self._all(self._t.heap[gotos], k.ITEMS, -1), "a value")

@@ -32,17 +32,17 @@ def positions(automaton: GrammarAutomaton) -> Iterator[int]:
     queue = [automaton.threads(automaton.start)[0][1]]
     queued, seen = set(queue), set()
     for stacks in queue:
-        for terminal in automaton.record(automaton.field(stacks, 5)):
+        for terminal in automaton.allowed_terminals(stacks):
             after = automaton.ask(scan, stacks, terminal)
-            if after < 0 or (terminal, automaton.field(after, 6)) in seen:
+            if after < 0 or (terminal, automaton.first_lexer(after)) in seen:
                 continue
-            seen.add((terminal, automaton.field(after, 6)))
+            seen.add((terminal, automaton.first_lexer(after)))
             if after not in queued:
                 queued.add(after)
                 queue.append(after)
             text = texts[terminal]
             if text:
-                at = automaton.ask(place_of, automaton.field(stacks, 6), stacks, 0)
+                at = automaton.ask(place_of, automaton.first_lexer(stacks), stacks, 0)
                 end, _ = automaton.run(at, text)
                 if end >= 0:
                     yield end

@@ -57,7 +57,7 @@ class EmbeddedReader:
             self._places = np.zeros(2 * len(self._places), np.int64)
         found = []
         for stacks, lookaheads in self._places[: 2 * count].reshape(-1, 2).tolist():
-            wanted = outer.record(outer.field(stacks, 5))
+            wanted = outer.allowed_terminals(stacks)
             found += [
                 OpenText(number, self.inners[number].automaton.start, stacks, lookaheads)
                 for number, terminal in enumerate(self.terminals)
@@ -78,7 +78,7 @@ class EmbeddedReader:
         """The thread that begins where a text ends."""
         scan = kernels("grammar.indentation").scan_laid
         stacks = outer.ask(scan, open_text.stacks, self.terminals[open_text.inner])
-        return (outer.field(stacks, 6), stacks, open_text.lookaheads)
+        return (outer.first_lexer(stacks), stacks, open_text.lookaheads)
 
     def joined(self, outer: GrammarAutomaton, at: int, threads: Sequence[Thread]) -> int:
         """A position (or DEAD) with further threads, as far as these can be finished; or DEAD."""
