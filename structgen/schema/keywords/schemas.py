@@ -144,9 +144,9 @@ class Schemas:
         def make(name: str, schema: Any) -> Expr:
             return self._expr(schema, place, (keyword, name))
 
-        easy = simple.are_easy(schemas, place.dialect)
-        if easy or simple.are_anonymous(schemas):
-            return Children(schemas, make, plain, easy)
+        all_satisfiable = simple.are_trivially_satisfiable(schemas, place.dialect)
+        if all_satisfiable or simple.are_anonymous(schemas):
+            return Children(schemas, make, plain, all_satisfiable)
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:
@@ -361,7 +361,7 @@ class Schemas:
             if isinstance(entry, tuple):
                 schema, place = entry
                 spot, scope = place
-                below = self._exits(
+                below = self._complex_below(
                     schema, place, seen.setdefault((spot.resource, scope, spot.dialect), set())
                 )
                 if below is not None:
@@ -374,10 +374,12 @@ class Schemas:
                         atoms.add(atom)
                         todo.append(atom)
 
-    def _exits(self, schema: dict[str, Any], place: Place, seen: set[int]) -> list[Located] | None:
+    def _complex_below(
+        self, schema: dict[str, Any], place: Place, seen: set[int]
+    ) -> list[Located] | None:
         """What is to be looked at below a simple subschema; None if it has to be expanded."""
         if "$ref" not in schema:
-            found = simple.exits(schema, place.dialect, seen)
+            found = simple.complex_below(schema, place.dialect, seen)
             if found is None:
                 return None
             enter = self._references.enter

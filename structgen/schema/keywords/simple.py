@@ -46,7 +46,7 @@ def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
     return found
 
 
-def exits(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Child] | None:
+def complex_below(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Child] | None:
     """The subschemas below a schema that are not simple, or that say where they or others are.
 
     Looks below simple ones. seen: ids of subschemas that need not be looked at again. None if the
@@ -79,7 +79,7 @@ def are_anonymous(schemas: dict[str, Any]) -> bool:
     return all(map(IDENTITY.isdisjoint, [x for x in schemas.values() if x is not True and x]))
 
 
-def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
+def are_trivially_satisfiable(schemas: dict[str, Any], dialect: Dialect) -> bool:
     """Whether all of some schemas by name are so simple that each name can have some value.
 
     They are anonymous, too.
@@ -87,7 +87,7 @@ def are_easy(schemas: dict[str, Any], dialect: Dialect) -> bool:
     found = schemas.values()
     if dialect.ignored or set(map(type, found)) != {dict} or not "".join(schemas).isascii():
         return False
-    return all(map(_EASY.issuperset, found)) and [] not in [x.get("type") for x in found]
+    return all(map(_TRIVIAL.issuperset, found)) and [] not in [x.get("type") for x in found]
 
 
 def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
@@ -97,7 +97,7 @@ def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     """
     if isinstance(schema, bool):
         return schema
-    if _EASY.issuperset(schema):
+    if _TRIVIAL.issuperset(schema):
         return schema.get("type") != [] and not dialect.ignored
     seen = {id(schema)}
     todo = [schema]
@@ -219,7 +219,7 @@ _MAY_HAVE_VALUES = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip
 _ENUM_ONLY = frozenset(("type", "enum"))
-_EASY = (_MAY_HAVE_VALUES - {"required"}) | {
+_TRIVIAL = (_MAY_HAVE_VALUES - {"required"}) | {
     "title",
     "description",
     "default",

@@ -68,7 +68,7 @@ class Cases:
         self._lose = lose
 
     def effective(self, atom: Atom) -> dict[str, Any]:
-        """The keywords of a subschema that count: up to draft 7 a `$ref` switches off all others."""
+        """The keywords of a subschema that count; up to draft 7 a `$ref` turns off all others."""
         if not isinstance(atom.value, dict):
             return {}
         schema: dict[str, Any] = atom.value

@@ -73,20 +73,21 @@ FALSE: Expr = (Atom(Unsatisfiable, ""),)
 class Children(Mapping[str, Expr]):
     """The expressions of subschemas by name, each made on first use.
 
-    easy: whether it is seen at a glance that each name may come, with some value.
+    all_satisfiable: whether it is seen at a glance that each name may come, with some value.
     """
 
-    __slots__ = ("_made", "_make", "_plain", "_schemas", "easy")
+    __slots__ = ("_is_satisfiable", "_made", "_make", "_schemas", "all_satisfiable")
 
     def __init__(
         self,
         schemas: Mapping[str, Any],
         make: Callable[[str, Any], Expr],
         plain: Callable[[Any], bool],
-        easy: bool,
+        all_satisfiable: bool,
     ) -> None:
         """make: the expression of a subschema; plain: whether some value certainly fits it."""
-        self._schemas, self._make, self._plain, self.easy = schemas, make, plain, easy
+        self._schemas, self._make, self._is_satisfiable = schemas, make, plain
+        self.all_satisfiable = all_satisfiable
         self._made: dict[str, Expr] = {}
 
     def __getitem__(self, name: str) -> Expr:
@@ -98,7 +99,7 @@ class Children(Mapping[str, Expr]):
     def and_others(self, others: Mapping[str, Expr]) -> Children:
         """The same with others added or replaced, of which nothing is known at a glance."""
         schemas = {**self._schemas, **dict.fromkeys(others, False)}
-        found = Children(schemas, self._make, self._plain, easy=False)
+        found = Children(schemas, self._make, self._is_satisfiable, all_satisfiable=False)
         found._made = {**self._made, **others}
         return found
 
@@ -117,7 +118,7 @@ class Children(Mapping[str, Expr]):
 
     def surely_satisfiable(self, name: str) -> bool:
         """Whether some value certainly fits a subschema, as is seen without expanding it."""
-        return name in self._schemas and self._plain(self._schemas[name])
+        return name in self._schemas and self._is_satisfiable(self._schemas[name])
 
 
 def conjoin(*parts: Expr) -> Expr:

@@ -204,7 +204,7 @@ class ClauseMatcher(ObjectMatcher):
         if key in at.seen:
             return False
         if index is None:
-            return not (self.declared and self.is_missing(at))
+            return not (self.declared and self.misses_required(at))
         skipped = self.names[at.position : index]
         passes = not self.declared or self.required.isdisjoint(skipped)
         return index >= at.position and passes
@@ -237,7 +237,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """See `ObjectMatcher.next_key_classes`; the keys of one class are all alike."""
-        if self.declared and self.is_missing(at):
+        if self.declared and self.misses_required(at):
             return []
         found = self._next_key_classes.get(at)
         if found is None:

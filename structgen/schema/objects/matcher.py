@@ -53,8 +53,9 @@ class ObjectMatcher:
         self._costs = costs
         self.required = frozenset(alt_.required)
         named = [name for group in alt_.groups for name in group.named]
-        self.names = tuple(dict.fromkeys((*named, *alt_.required)))
+        self.names = tuple(dict.fromkeys((*named, *alt_.required)))  # in declared order
         self._index = {name: i for i, name in enumerate(self.names)}
+        # whether the number of members matters; whether neither that nor clauses do
         self._is_bounded = alt_.least > 0 or alt_.most is not None
         self._is_simple = type(self) is ObjectMatcher and not self._is_bounded
         self._children: dict[str, Expr] = {}
@@ -95,8 +96,10 @@ class ObjectMatcher:
     def possible_names(self) -> tuple[bool, ...]:
         """Whether each of `names` may come: it can be written, and some value fits its child."""
         children = self._lazy_children
-        easy = children is not None and children.easy and len(children) == len(self.names)
-        return (True,) * len(self.names) if easy else tuple(self._possible(self.names))
+        all_satisfiable = (
+            children is not None and children.all_satisfiable and len(children) == len(self.names)
+        )
+        return (True,) * len(self.names) if all_satisfiable else tuple(self._possible(self.names))
 
     def _possible(self, names: Iterable[str]) -> Iterator[bool]:
         """`possible_names` of some names; a child is only made if its subschema does not tell."""
@@ -220,7 +223,7 @@ class ObjectMatcher:
             return [n for n in self.names[at.position :] if n in self.required]
         return [n for n in self.alt.required if n not in at.seen]
 
-    def is_missing(self, at: Progress) -> bool:
+    def misses_required(self, at: Progress) -> bool:
         """Whether a required key is still to come."""
         if self.declared:
             return at.position <= self._last_required
@@ -232,7 +235,7 @@ class ObjectMatcher:
 
     def may_end(self, at: Progress) -> bool:
         """Whether the object may close here."""
-        return at.members_read >= self.alt.least and not self.is_missing(at)
+        return at.members_read >= self.alt.least and not self.misses_required(at)
 
     def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
         """The names that may come next; only those `among` some if these are given."""
@@ -251,7 +254,7 @@ class ObjectMatcher:
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
-        if self.declared and self.is_missing(at):
+        if self.declared and self.misses_required(at):
             return []
         if self._is_bounded and not self._can_finish(self._advance_unnamed(at, "")):
             return []
@@ -263,13 +266,12 @@ class ObjectMatcher:
 
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """The classes of which keys may come next, where `depends_on_class_only`."""
-        if (self.declared and self.is_missing(at)) or any(k not in self._index for k in at.seen):
+        if (self.declared and self.misses_required(at)) or any(
+            k not in self._index for k in at.seen
+        ):
             return [key_class for key_class, _ in self.next_key_classes(at)]
-        return (
-            [*self.key_classes]
-            if not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
-            else []
-        )
+        room = not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
+        return [*self.key_classes] if room else []
 
     def _unread_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes, and those of their keys that have not been read."""
@@ -302,16 +304,15 @@ class ObjectMatcher:
         """The progress after `key`."""
         if key not in self._index:
             return self._advance_unnamed(at, key)
-        taken = at.members_read + self._is_bounded
+        read = at.members_read + self._is_bounded  # counted only where the number matters
         if self.declared:
-            return Progress(self._index[key] + 1, at.seen, taken, at.open_clauses)
-        return Progress(0, at.seen | {key}, taken, at.open_clauses)
+            return Progress(self._index[key] + 1, at.seen, read, at.open_clauses)
+        return Progress(0, at.seen | {key}, read, at.open_clauses)
 
     def _advance_unnamed(self, at: Progress, key: str) -> Progress:
         position = len(self.names) * self.declared
-        return Progress(
-            position, at.seen | {key}, at.members_read + self._is_bounded, at.open_clauses
-        )
+        read = at.members_read + self._is_bounded
+        return Progress(position, at.seen | {key}, read, at.open_clauses)
 
     def resolve(self, at: Progress, _known: tuple[bool, ...]) -> Progress:
         """The progress once the value of the last key has been read.

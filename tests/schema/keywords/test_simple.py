@@ -56,7 +56,7 @@ def test_simple_schemas_raise_what_expanding_all_raises(
             keyword = rng.choice([*part, *KEYWORDS])
             part[keyword] = rng.choice(JUNK)
         cases.append((schema, _error(schema)))
-    monkeypatch.setattr(simple, "exits", _never)
+    monkeypatch.setattr(simple, "complex_below", _never)
     monkeypatch.setattr(simple, "is_reference", _never)
     monkeypatch.setattr(simple, "scalar_key", _never)
     monkeypatch.setattr(simple, "surely_satisfiable", _never)
@@ -77,7 +77,7 @@ def test_most_of_a_usual_schema_is_simple() -> None:
         "additionalProperties": False,
     }
     assert simple.children(inner, Dialect(2020)) == [(("items",), inner["items"])]
-    left = simple.exits(schema, Dialect(2020), set())
+    left = simple.complex_below(schema, Dialect(2020), set())
     assert left == [(("properties", "b"), {"$ref": "#"}), (("properties", "c"), {"pattern": "^x"})]
     assert simple.children({"anyOf": [schema]}, Dialect(2020)) is None
     assert simple.children(schema, Dialect(2020, asserts_formats=True)) is None
