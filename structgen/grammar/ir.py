@@ -56,25 +56,25 @@ class Terminal:
     language: the texts it may be (over code points), never the empty one; `EMPTY` with `nested`.
     longer: a text of `language` is a lexeme only where no longer text from the same start is in
     this language; `EMPTY` when that does not matter.
+    lookahead: where what follows matters in other ways, too, the start state of the matcher that
+    knows it (see `terminals.leftmost_first`), else None.
+    lookbehind: the pattern where it looks at the text before the match, else None; `language` then
+    has what it may match behind any text.
     origin: "", or the terminal that was split by the text before it (see
     `lookaround.split_terminals`) of which this is one part. `language` is `EMPTY` where the lexer
     looks for that part but it matches nothing; `longer` then holds the literals that must not be
-    read beside it. ahead: where what follows matters in other ways, too (a lookahead), the start
-    state of the matcher that knows it (see `terminals.leftmost_first`), else None.
-    behind: the pattern where it looks at the text before the match (a lookbehind), else None;
-    `language` then has what it may match behind any text.
-    nested: a spec whose texts the terminal may be, each wherever it ends, instead of `language`.
-    text: the literal as written, None for a pattern. flags: of the literal, as in Lark ("i").
-    priority, max_width, pattern_length: decide Lark's order: a higher priority first, then a
-    greater width (characters), a longer pattern, the name. shown: how messages name it. place:
-    where it is defined or first used.
+    read beside it. nested: a spec whose texts the terminal may be, each wherever it ends, instead
+    of `language`. text: the literal as written, None for a pattern. flags: of the literal, as in
+    Lark ("i"). priority, max_width, pattern_length: decide Lark's order: a higher priority first,
+    then a greater width (characters), a longer pattern, the name.
+    shown: how messages name it. place: where it is defined or first used.
     """
 
     name: str
     language: Regex
     longer: Regex = EMPTY
-    ahead: MatchState | None = None
-    behind: Node | None = None
+    lookahead: MatchState | None = None
+    lookbehind: Node | None = None
     origin: str = ""
     nested: Spec | None = None
     text: str | None = None

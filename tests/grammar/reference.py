@@ -68,8 +68,8 @@ def ends_of(terminal: Terminal, text: str, start: int) -> list[int]:
     if terminal.nested is not None:
         places = range(start, len(text) + 1)
         return [end for end in places if fits(terminal.nested, text[start:end])]
-    if terminal.ahead is not None:
-        return ends_ahead(terminal.ahead, text, start)
+    if terminal.lookahead is not None:
+        return ends_ahead(terminal.lookahead, text, start)
     pieces = {end: text[start:end] for end in range(start + 1, len(text) + 1)}
     embedded = [end for end, piece in pieces.items() if matches(terminal.language, piece)]
     last = max((end for end, piece in pieces.items() if matches(terminal.longer, piece)), default=0)

@@ -37,10 +37,10 @@ class SplitTerminals:
         self._grammar = grammar
         self._wanted = {
             terminal.name: list(
-                dict.fromkeys(map(lookbehind_language, outside_lookbehinds(terminal.behind)))
+                dict.fromkeys(map(lookbehind_language, outside_lookbehinds(terminal.lookbehind)))
             )
             for terminal in grammar.terminals.values()
-            if terminal.behind is not None
+            if terminal.lookbehind is not None
         }
         self._prefix_dfa = PrefixDfa(list(dict.fromkeys(chain(*self._wanted.values()))))
         self._split: dict[str, list[list[Variant]]] = {}
@@ -56,8 +56,8 @@ class SplitTerminals:
             terminal = self._grammar.terminals[name]
             found = (
                 self._by_ends(terminal)
-                if terminal.behind is None
-                else self._by_pattern(terminal, terminal.behind)
+                if terminal.lookbehind is None
+                else self._by_pattern(terminal, terminal.lookbehind)
             )
             self._split[name] = found
         return found[prefix]
@@ -122,7 +122,7 @@ class SplitTerminals:
             pattern, literal = self._grammar.terminals[name], self._grammar.terminals[word]
             if not literal.flags <= pattern.flags and order[name] < order[word]:
                 for prefix in prefixes:
-                    one = self._behind_text(pattern, pattern.behind, prefix)
+                    one = self._behind_text(pattern, pattern.lookbehind, prefix)
                     automata = (of_terminal(of, ordered=True) for of in (literal, one))
                     check_told_apart(literal, one, *automata)
 
@@ -159,8 +159,8 @@ class SplitTerminals:
                 name=f"{terminal.name}@{prefix}",
                 language=matches.language,
                 longer=matches.longer,
-                ahead=matches.ahead,
-                behind=None,
+                lookahead=matches.lookahead,
+                lookbehind=None,
                 origin=terminal.name,
                 shown=str(terminal),
             )
@@ -193,14 +193,14 @@ class SplitTerminals:
             if pattern.text is None
             and literal.text is not None
             and pattern.priority == literal.priority
-            and _reads(self._behind_text(pattern, pattern.behind, 0), literal.text)
+            and _reads(self._behind_text(pattern, pattern.lookbehind, 0), literal.text)
         )
 
     def _withheld_literals(self, name: str, prefix: int) -> list[Terminal]:
         pattern = self._grammar.terminals[name]
-        if pattern.behind is None:
+        if pattern.lookbehind is None:
             return []
-        one = self._behind_text(pattern, pattern.behind, prefix)
+        one = self._behind_text(pattern, pattern.lookbehind, prefix)
         literals = (self._grammar.terminals[word] for of, word in self.reads if of == name)
         return [
             literal

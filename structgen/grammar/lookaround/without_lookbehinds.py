@@ -21,7 +21,7 @@ def without_lookbehinds(grammar: Grammar) -> Grammar:
     BudgetError where lookbehinds tell too many texts apart.
     """
     used = trimmed(grammar)
-    looking = [terminal for terminal in used.terminals.values() if terminal.behind is not None]
+    looking = [terminal for terminal in used.terminals.values() if terminal.lookbehind is not None]
     if not looking:
         return used
     where = str(looking[0].place or "")

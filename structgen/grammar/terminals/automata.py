@@ -126,10 +126,10 @@ def assembled(
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
     """The automata of a terminal. ordered: whether terminals have an order (not free lexing)."""
     language, longer = terminal.language, terminal.longer
-    if terminal.ahead is not None:
+    if terminal.lookahead is not None:
         from structgen.grammar.lookaround.lookahead import lookahead_automata
 
-        return lookahead_automata(terminal.ahead, language, ordered, some=terminal.origin != "")
+        return lookahead_automata(terminal.lookahead, language, ordered, some=terminal.origin != "")
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)

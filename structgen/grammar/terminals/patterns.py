@@ -62,15 +62,16 @@ _SOME_PAIRS = 2500  # the same where failing costs no more than a less handy for
 class Matches(NamedTuple):
     """When a pattern matches: see the module.
 
-    ahead: where `longer` cannot say it, the start state of matching, from which the texts are known
-    that may follow each text of `language`; else None. behind: the pattern where it looks at the
-    text before the match; `language` then has the texts that it may match behind any.
+    lookahead: where `longer` cannot say it, the start state of matching, from which the texts are
+    known that may follow each text of `language`; else None.
+    lookbehind: the pattern where it looks at the text before the match, else None; `language` then
+    has the texts that it may match behind any.
     """
 
     language: Regex
     longer: Regex
-    ahead: MatchState | None = None
-    behind: Node | None = None
+    lookahead: MatchState | None = None
+    lookbehind: Node | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -81,7 +82,7 @@ def matches_of(pattern: str) -> Matches:
     """
     node = parse(pattern, allow_lookbehind=True)
     if outside_lookbehinds(node):
-        return Matches(language_of(_without_assertions(node)), EMPTY, behind=node)
+        return Matches(language_of(_without_assertions(node)), EMPTY, lookbehind=node)
     return _matches_of(node, {})
 
 
@@ -94,7 +95,7 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
-    """The cheapest form that is right: closed forms first, then `longer` by trial, then `ahead`."""
+    """The cheapest right form: closed forms first, then trials of `longer`, then `lookahead`."""
     told = _keyword(node) or _unreserved(node)
     if told is not None:
         return told

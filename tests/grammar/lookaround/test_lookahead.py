@@ -38,7 +38,7 @@ def end_of(lookahead: int, pattern: str, rest: str, *, ordered: bool) -> bool:
 
 def automata_of(pattern: str, *, ordered: bool) -> Any:
     """The automata of a pattern that looks ahead."""
-    ahead = matches_of(pattern).ahead
+    ahead = matches_of(pattern).lookahead
     assert ahead is not None
     return lookahead_automata(ahead, matches_of(pattern).language, ordered)
 
@@ -83,7 +83,7 @@ def test_random_patterns_end_where_re_says(
 ) -> None:
     """One after the other, or one of both; those that are told without it aside."""
     pattern = between.join(["b?", *pieces][len(pieces) - 1 :])
-    if found_in(pattern).ahead is not None:
+    if found_in(pattern).lookahead is not None:
         for text in texts:
             check(pattern, text)
 

@@ -34,10 +34,10 @@ def length(pattern: str, text: str, at: int = 0) -> int | None:
 
 def ours(found: Matches, text: str, at: int = 0) -> int | None:
     """The same from the two languages."""
-    if found.behind is not None:
-        found = behind(found.behind, text[:at])
-    if found.ahead is not None:
-        return max((end - at for end in ends_ahead(found.ahead, text, at)), default=None)
+    if found.lookbehind is not None:
+        found = behind(found.lookbehind, text[:at])
+    if found.lookahead is not None:
+        return max((end - at for end in ends_ahead(found.lookahead, text, at)), default=None)
     ends = range(at, len(text) + 1)
     inside = [end for end in ends if matches(found.language, text[at:end])]
     longest = max((end for end in ends if matches(found.longer, text[at:end])), default=at - 1)
@@ -242,7 +242,7 @@ def test_what_looks_at_the_text_before_is_refused_where_nobody_knows_it(pattern:
     """Where the text before is known, it is the pattern that it becomes there."""
     with pytest.raises(UnsupportedSchemaError, match="text before"):
         parse(pattern)
-    assert matches_of(pattern).behind is not None
+    assert matches_of(pattern).lookbehind is not None
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_what_looks_at_the_text_before_is_refused_where_nobody_knows_it(pattern:
 def test_what_is_left_of_a_pattern_behind_each_text(pattern: str) -> None:
     """At every place of all short texts."""
     found = matches_of(pattern)
-    assert found.behind is not None
+    assert found.lookbehind is not None
     texts = ["".join(t) for n in range(5) for t in itertools.product("ab \n", repeat=n)]
     for text in texts:
         for at in range(len(text) + 1):
