@@ -18,7 +18,7 @@ class BestOf:
     """The best-of-n sampler: draws `of` texts for each sample, and keeps the best.
 
     inside: the sampler that draws them. score: from text to number; None takes the probability
-    under the model. What is kept follows no distribution that could be weighed: `log_weight` is
+    under the model. The chosen texts have no importance weight: `log_weight` is
     nan.
     """
 
