@@ -139,14 +139,14 @@ class Schemas:
     def children(self, schemas: dict[str, Any], parent: Atom, keyword: str) -> Mapping[str, Expr]:
         """The expressions of the subschemas in the object that is a keyword's value in `parent`."""
         place = self.place(parent)
-        plain = partial(simple.surely_satisfiable, dialect=place.dialect)
+        is_satisfiable = partial(simple.surely_satisfiable, dialect=place.dialect)
 
         def make(name: str, schema: Any) -> Expr:
             return self._expr(schema, place, (keyword, name))
 
         all_satisfiable = simple.are_trivially_satisfiable(schemas, place.dialect)
         if all_satisfiable or simple.are_anonymous(schemas):
-            return Children(schemas, make, plain, all_satisfiable)
+            return Children(schemas, make, is_satisfiable, all_satisfiable)
         return {name: make(name, schema) for name, schema in schemas.items()}  # may be broken
 
     def place(self, atom: Atom) -> Place:

@@ -82,11 +82,11 @@ class Children(Mapping[str, Expr]):
         self,
         schemas: Mapping[str, Any],
         make: Callable[[str, Any], Expr],
-        plain: Callable[[Any], bool],
+        is_satisfiable: Callable[[Any], bool],
         all_satisfiable: bool,
     ) -> None:
-        """make: the expression of a subschema; plain: whether some value certainly fits it."""
-        self._schemas, self._make, self._is_satisfiable = schemas, make, plain
+        """make: the expression of a subschema; is_satisfiable: whether some value surely fits."""
+        self._schemas, self._make, self._is_satisfiable = schemas, make, is_satisfiable
         self.all_satisfiable = all_satisfiable
         self._made: dict[str, Expr] = {}
 
