@@ -20,7 +20,7 @@ from structgen.constraint import artifact, compiler, loading
 from structgen.constraint.constraint import MAX_BYTES, Constraint
 from structgen.constraint.precompute import Explored, explore
 from structgen.errors import ArtifactError
-from structgen.masks.shared import common_of
+from structgen.masks.shared import shared_masks
 from structgen.masks.shared_file import SavedParts, digest_of, save
 from structgen.schema.coerce import coerce
 from structgen.spec.base import Spec
@@ -137,20 +137,20 @@ class Cache:
             self._opened.add(vocabulary)
             path = self._shared_path(vocabulary)
             with contextlib.suppress(ArtifactError):
-                common_of(vocabulary).use(SavedParts(path, vocabulary))
+                shared_masks(vocabulary).use(SavedParts(path, vocabulary))
                 with contextlib.suppress(OSError):
                     os.utime(path)
 
     def _share(self, vocabulary: Vocabulary) -> None:
         """Write what has been made for all specs of a vocabulary, beside what others have."""
-        common, path = common_of(vocabulary), self._shared_path(vocabulary)
-        if not common.made or common.characters is None:
+        common, path = shared_masks(vocabulary), self._shared_path(vocabulary)
+        if not common.made or common.character_counts is None:
             return
         with self._locked(vocabulary.hash), contextlib.suppress(ArtifactError):
             parts = [((digest_of(lexicon), q), part) for lexicon, q, part in common.items()]
             with contextlib.suppress(ArtifactError):
                 parts += SavedParts(path, vocabulary).items()
-            save(path, vocabulary, parts, common.characters)
+            save(path, vocabulary, parts, common.character_counts)
             common.made = 0
             self._trim(path)
 

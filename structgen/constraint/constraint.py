@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
 from structgen.constraint.artifact import save
+from structgen.constraint.completable import Completable
 from structgen.constraint.precompute import explore
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.masks.bitmask import allow, forbid, unpack
@@ -25,7 +26,6 @@ from structgen.masks.registry import masks_of
 from structgen.masks.row_store import MaskRows, States
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import shared_masks
-from structgen.masks.spellable import Spellable
 from structgen.spec.base import Spec
 from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -87,9 +87,9 @@ class Constraint:
         known = shared_masks(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
         self.start = self._intern((saved or self.automaton).start, DEAD, b"")
-        self._spellable = None if self.writes_all_bytes else self._search()
-        if self._spellable is not None and not self._spellable(self.start):
-            error = BudgetError if self._spellable.gave_up else UnsatisfiableSchemaError
+        self._completable = None if self.writes_all_bytes else self._search()
+        if self._completable is not None and not self._completable(self.start):
+            error = BudgetError if self._completable.gave_up else UnsatisfiableSchemaError
             raise error(
                 "no text of the spec was found that this vocabulary can write",
                 expected="tokens for the bytes that the spec needs",
@@ -139,7 +139,7 @@ class Constraint:
         if token_id in self._specials:
             return self._advance_by_special(state, token_id, data or b"")
         after = self.read(state, data)[0] if data else DEAD
-        if self._spellable is not None and after >= 0 and not self._spellable(after):
+        if self._completable is not None and after >= 0 and not self._completable(after):
             return DEAD
         return after
 
@@ -304,7 +304,7 @@ class Constraint:
 
     def twin(self, state: int) -> int | None:
         """Another state that is known to have the same mask, if there is one."""
-        known = "_masks" in self.__dict__ and state >= 0 and self._spellable is None
+        known = "_masks" in self.__dict__ and state >= 0 and self._completable is None
         return self._state_of.get(self._masks.cached_position(self._pair(state))) if known else None
 
     def write_row(self, state: int, row: Row) -> None:
@@ -319,7 +319,7 @@ class Constraint:
         ends = self._masks.write(pair, row)
         if ends is not None:
             self._ends[state] = ends
-        if self._spellable is not None:
+        if self._completable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
             pair = self._pair(state)
         if self.is_accepting(state):
@@ -331,11 +331,11 @@ class Constraint:
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]
 
-    def _search(self) -> Spellable:
+    def _search(self) -> Completable:
         """For a vocabulary that cannot write every byte: which states it can finish from."""
         texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
         self._alphabet = frozenset(b"".join(texts))
-        return Spellable(self._successors, self.is_accepting, self._finish, self.core, texts)
+        return Completable(self._successors, self.is_accepting, self._finish, self.core, texts)
 
     def _successors(self, state: int) -> list[int]:
         """The states after the tokens of text that fit, whether or not others can follow these."""

@@ -1,7 +1,11 @@
-"""In: what kernels ask while they look for a row. Out: room for what is known of rows, by address.
+"""Keep what is known of mask rows where kernels find it: recipes, and positions with equal masks.
 
-See `kernels.masks.mask_cache` and `kernels.masks.same_mask`: what rows depend on, and which
-positions have them.
+The *mask cache* of an automaton is a hash table from what a mask depends on to a position that has
+it: lexer state, stack signature, and the answers to lookups beside it (`kernels.masks.mask_cache`
+has the table, `kernels.masks.same_mask` its keys). Beside it stands the table of *mask recipes*,
+which say for each lexer state from which base row a mask is made and what is added.
+
+Kernels read all of it by address. Arrays grow here, between two calls of a kernel.
 """
 
 from __future__ import annotations
@@ -18,110 +22,124 @@ from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
-    from structgen.masks.shared import LexemeMask
+    from structgen.masks.parts import LexemeMask
 
-RECORDS, PLACES, PLANS = 1 << 15, 1 << 11, 1 << 7  # room at first: that not used is no memory
+# Room at first; pages of memory that are not written to cost nothing.
+STATES_AT_FIRST = 512
+RECORD_WORDS, SLOTS, RECIPES = 1 << 15, 1 << 11, 1 << 7
 
 
 class BaseRow(NamedTuple):
-    """The tokens that stay in a lexeme, and in the white space before it: int32[words].
+    """A row to which the rest of a mask is added: tokens that stay in a lexeme.
 
-    number: what tells it from all others; 0 without tokens. of: what it was made of, kept so that
-    addresses and ids stay theirs.
+    row: int32[words], the union of the lexeme masks of the lexeme and of the white space before it.
+    number: tells it from all other base rows of the process; 0 is the one without tokens. lexeme,
+    space: the two masks, kept because the key of a base row has their ids, and a recipe their
+    addresses.
     """
 
     row: Row
     number: int
-    inside: LexemeMask | None
-    embedded: LexemeMask | None
+    lexeme: LexemeMask | None
+    space: LexemeMask | None
 
 
 class Recipes:
-    """Plans by key (see `masks.same_mask`). table: int64[H, 2], where kernels look for them."""
+    """Mask recipes by key (see `kernels.masks.same_mask`).
 
-    def __init__(self, table: npt.NDArray[np.int64] | None = None, *kept: Any) -> None:
-        """kept: what the addresses in the table are of."""
-        self.table = hash_table(PLANS) if table is None else table
-        self._kept = [*kept]
+    table: int64[H, 2], open addressing: key, and the address at which the recipe's arrays stand.
+    """
+
+    def __init__(self, table: npt.NDArray[np.int64] | None = None, *owners: Any) -> None:
+        """owners: what keeps the memory at the table's addresses alive."""
+        self.table = hash_table(RECIPES) if table is None else table
+        self._owners = [*owners]
 
     def copy(self) -> Recipes:
-        """The same plans, to which others can be added."""
-        return Recipes(self.table.copy(), *self._kept)
+        """The same recipes, to which others can be added."""
+        return Recipes(self.table.copy(), *self._owners)
 
-    def keep(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
-        """Keep a `same_mask.Plan`, written down where it is good as long as `kept` is there."""
-        self._kept.append((written, plan, kept))
-        if 2 * len(self._kept) > len(self.table):
+    def add(self, key: int, recipe: Any, packed: PackedArrays, base: BaseRow) -> None:
+        """Add a recipe (`kernels.masks.same_mask`), to be written down at `packed`.
+
+        base: what its addresses point into.
+        """
+        self._owners.append((packed, recipe, base))
+        if 2 * len(self._owners) > len(self.table):  # half full: lookups stay short
             larger = hash_table(2 * len(self.table))
             kernels("tables").rehash(self.table, larger)
             self.table = larger
-        kernels("masks.same_mask").keep_plan(self.table, key, written.address, plan)
+        kernels("masks.same_mask").keep_plan(self.table, key, packed.address, recipe)
 
 
 class LexiconCache:
-    """What all that share a lexicon say of its states, so that it need not be found out again.
+    """What is known of the states of one lexicon: every spec that uses it begins with a copy.
 
-    bases: by the ids of the two `LexemeMask`s that they are made of. is_ready: whether what the states
-    of free texts allow has been found. Safe to use from many threads.
+    base_rows: by the ids of the two `LexemeMask`s that they are made of. is_ready: whether the
+    lexeme masks of free strings have been made. Safe to use from many threads.
     """
 
     def __init__(self) -> None:
         self.is_ready = False
-        self.bases: dict[tuple[int, int], BaseRow] = {}
-        self._kinds, self._recipes = np.zeros(512, np.int32), Recipes()
+        self.base_rows: dict[tuple[int, int], BaseRow] = {}
+        self._kinds, self._recipes = np.zeros(STATES_AT_FIRST, np.int32), Recipes()
         self._keys: set[int] = set()
         self._lock = threading.Lock()
 
     def copies(self) -> tuple[npt.NDArray[np.int32], Recipes]:
-        """The kinds of lexer states, and plans, as in `kernels.masks.mask_cache.Known`."""
+        """The kinds of lexer states (int32[Q], with room for a spec's own), and the recipes."""
         with self._lock:
-            kinds = with_room(self._kinds, len(self._kinds) + STATES)  # the spec's own are behind
+            kinds = with_room(self._kinds, len(self._kinds) + STATES)
             return kinds, self._recipes.copy()
 
-    def say(self, q: int, kind: int) -> None:
-        """Say of a state what `kernels.masks.mask_cache.Known` has of it."""
+    def set_kind(self, q: int, kind: int) -> None:
+        """Set the kind of a lexer state; see `MaskCache.set_kind`."""
         with self._lock:
             self._kinds = with_room(self._kinds, q + 1)
             self._kinds[q] = kind
 
-    def keep_plan(self, key: int, plan: Any, written: PackedArrays, kept: Any) -> None:
-        """Keep a plan for states of the lexicon, as `Recipes.keep` does."""
+    def add_recipe(self, key: int, recipe: Any, packed: PackedArrays, base: BaseRow) -> None:
+        """Add a recipe for states of the lexicon, unless another spec has; see `Recipes.add`."""
         with self._lock:
             if key not in self._keys:
                 self._keys.add(key)
-                self._recipes.keep(key, plan, written, kept)
+                self._recipes.add(key, recipe, packed, base)
 
 
-class Known:
-    """What is known of the rows of one automaton. address: where kernels find it."""
+class MaskCache:
+    """The mask cache of one automaton. address: where kernels find its arrays."""
 
     def __init__(self, words: int, lexicon_cache: LexiconCache | None = None) -> None:
-        """words: of a row. told: what is known of the lexicon's states."""
+        """words: of a mask row. lexicon_cache: what is known of the lexicon's states."""
         self._words = words
-        kinds, self._recipes = (np.zeros(512, np.int32), Recipes()) if lexicon_cache is None else lexicon_cache.copies()
+        if lexicon_cache is None:
+            kinds, self._recipes = np.zeros(STATES_AT_FIRST, np.int32), Recipes()
+        else:
+            kinds, self._recipes = lexicon_cache.copies()
         self._k = kernels("masks.mask_cache")
         self._arrays = self._k.Known(
             kinds=kinds,
             plans=self._recipes.table,
-            places=np.full(PLACES, -1, np.int64),
-            records=np.empty(RECORDS, np.int64),
+            places=np.full(SLOTS, -1, np.int64),
+            records=np.empty(RECORD_WORDS, np.int64),
             key=np.empty(0, np.int64),
             sizes=np.zeros(8, np.int64),
         )
         self._arrays.sizes[self._k.PAIR] = DEAD
-        self._written = PackedArrays(len(self._arrays))
-        self.address = self._written.address
+        self._packed = PackedArrays(len(self._arrays))
+        self.address = self._packed.address
         self.make_room(1)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is known."""
+        """Bytes of the records and their hash table."""
         used = int(self._arrays.sizes[self._k.USED])
         return 8 * (used + len(self._arrays.places))
 
     def make_room(self, asked: int) -> None:
-        """Have room for more records, and for keys with as many words as `asked` has."""
+        """Have room for the records of one more walk. asked: words that lookups may take."""
         arrays, k = self._arrays, self._k
+        # The two longest kinds of keys: the edits of a whole row, and the answers to all lookups.
         longest = max(2 + self._words, 4 + asked)
         if len(arrays.key) < longest:
             arrays = arrays._replace(key=np.empty(longest, np.int64))
@@ -132,28 +150,36 @@ class Known:
             larger = np.full(4 * len(arrays.places), -1, np.int64)
             k.find_again(arrays.records, used, larger)
             arrays = arrays._replace(places=larger)
-        self._keep(arrays)
+        self._store(arrays)
 
-    def say(self, q: int, kind: int) -> None:
-        """Say of a lexer state what `kernels.masks.mask_cache.Known` has of it."""
+    def set_kind(self, q: int, kind: int) -> None:
+        """Set the kind of a lexer state, bits as in `kernels.masks.mask_cache`."""
         if q >= len(self._arrays.kinds):
-            self._keep(self._arrays._replace(kinds=with_room(self._arrays.kinds, q + 1)))
+            self._store(self._arrays._replace(kinds=with_room(self._arrays.kinds, q + 1)))
         self._arrays.kinds[q] = kind
 
-    def keep_plan(self, key: int, base: BaseRow, numbers: tuple[int, ...], lexicon_cache: LexiconCache | None) -> None:
-        """Keep a plan, by its key; numbers: as in `same_mask.Plan`. told: who is to know it."""
+    def add_recipe(
+        self,
+        key: int,
+        base: BaseRow,
+        numbers: tuple[int, ...],
+        lexicon_cache: LexiconCache | None,
+    ) -> None:
+        """Add a mask recipe under its key.
+
+        numbers: two addresses, which parts are added, the base's number; see
+        `kernels.masks.same_mask`. lexicon_cache: gets it too, where it is one for shared states.
+        """
         row = base.row.view()
         row.flags.writeable = False
-        plan, written = (
-            kernels("masks.same_mask").Plan(row, np.array(numbers, np.int64)),
-            PackedArrays(2),
-        )
-        self._recipes.keep(key, plan, written, base)
+        recipe = kernels("masks.same_mask").Plan(row, np.array(numbers, np.int64))
+        packed = PackedArrays(len(recipe))
+        self._recipes.add(key, recipe, packed, base)
         if self._recipes.table is not self._arrays.plans:
-            self._keep(self._arrays._replace(plans=self._recipes.table))
+            self._store(self._arrays._replace(plans=self._recipes.table))
         if lexicon_cache is not None:
-            lexicon_cache.keep_plan(key, plan, written, base)
+            lexicon_cache.add_recipe(key, recipe, packed, base)
 
-    def _keep(self, arrays: Any) -> None:
+    def _store(self, arrays: Any) -> None:
         self._arrays = arrays
         self._k.keep_known(arrays, self.address)

@@ -1,8 +1,12 @@
-"""In: mask rows by state. Out: records of them, equal ones once, and the rows of many at a time.
+"""Keep the mask rows of a constraint, in little memory, and write them out fast.
 
-Rows are kept by generation: when a store is full, a new one takes its place and takes over from it
-what is asked for again; what was not asked for until the new one is full too is dropped. That keeps
-the rows used last, as a least-recently-used order would, and costs nothing when a row is found.
+Rows are stored as *delta rows*: a record has the words in which a row differs from another one, and
+equal records are stored once (`kernels.masks.delta_rows`). A batch is written by a thread pool.
+
+Memory is bounded by generations. When a store is full, a new one takes its place and copies from
+it what is asked for again; what was not asked for until the new one is full too is dropped. That
+keeps the rows used last, as a least-recently-used order would, and costs nothing when a row is
+found.
 """
 
 from __future__ import annotations
@@ -24,28 +28,30 @@ from structgen.masks.bitmask import row_id
 from structgen.masks.saved_rows import Kept
 from structgen.util.arrays import paged, with_room
 
-AT_FIRST = 1 << 27  # bytes that a pool has room for at first: that not used is no memory
-LEAST = 32  # rows that every store has room for
-MOST = 1 << 32  # bytes of a store, so that places in its pool are int32
-ROW_BYTES = 256  # of a row, besides its record
-TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # of rows to be written
-STATES = 1024  # that a store has room for at first
-BATCH = 6  # rows from which one call of a kernel is cheaper than one for each
+AT_FIRST = 1 << 27  # bytes that a pool reserves; pages that are not written to take no memory
+MIN_ROWS = 32  # that every store has room for
+MAX_STORE = 1 << 32  # bytes of a store, so that places in its pool are int32
+ROW_BYTES = 256  # of Python objects for a row, besides its record, about
+TYPES = np.dtype(np.int32), np.dtype(np.uint32)  # that rows to be filled may have
+STATES_AT_FIRST = 1024  # that a store has room for
+BATCH = 6  # rows from which one call of a kernel is cheaper than one call for each
 
-#: writes the row at a place in a pool; False, and nothing, where it has another shape
+#: Write the row at a place in a pool; False, and nothing is written, if the shape is another.
 Write = Callable[[Row, int, Row], bool]
-#: those of a batch, one after the other
+#: The states of a batch.
 States = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
 class RowStore:
-    """Mask rows by state. `pool`: records of them (see `kernels.masks.delta_rows`); `index`: state
-    -> place.
+    """One generation of mask rows, by state.
 
-    `views`: state -> its row, read-only, for states whose rows were asked for as they are.
-    Records once written never change, and the pool only grows: a reader needs no lock, where it
-    takes the pool after the place. When the store is `full` its owner goes on with `next()`; rows
-    dropped are made again when asked for.
+    pool: int32[], their records one after the other (see `kernels.masks.delta_rows`). index: state
+    -> place, where its row's record begins in the pool. views: state -> row int32[words],
+    read-only, for states of which somebody asked for a view.
+
+    Records once written never change, and a larger pool begins with the same records: a reader that
+    takes the pool after the place needs no lock. When the store is `full` its owner goes on with
+    `next()`.
     """
 
     def __init__(self, words: int, max_bytes: int, older: RowStore | None = None) -> None:
@@ -53,20 +59,19 @@ class RowStore:
         self._k = kernels("masks.delta_rows")
         self.write: Write = self._k.write_row
         self._words, self._max_bytes = words, max_bytes
-        self._limit = min(MOST, max(LEAST * 4 * words, max_bytes // 2))
+        self._limit = min(MAX_STORE, max(MIN_ROWS * 4 * words, max_bytes // 2))
         self._needed = self._k.needed(words)
         self.pool = paged(min(self._limit, AT_FIRST) // 4 + self._needed)
         self.pool[self._k.WORDS] = words
         self._sizes = np.zeros(self._k.SIZE, np.int64)
         self._sizes[self._k.USED] = self._k.BEGIN
-        self.ids: dict[int, int] = {}  # place -> what `bitmask.row_id` says of the row
+        self.ids: dict[int, int] = {}  # place -> `bitmask.row_id` of the row
         self.index: dict[int, int] = {}
-        self._places = np.full(
-            STATES, -1, np.int32
-        )  # the same, for `kernels.masks.delta_rows.write_rows`
-        self._known: dict[int, int] = {}  # digest of a record -> its place
+        # `index` once more, for kernels: int32[states + 1], by state + 1 (DEAD and FINAL are at 0).
+        self._places = np.full(STATES_AT_FIRST, -1, np.int32)
+        self._place_of: dict[int, int] = {}  # digest of a record -> its place
         self._count = 0
-        self._shown: dict[int, Row] = {}  # by place
+        self._shown: dict[int, Row] = {}  # place -> view
         self.views: dict[int, Row] = {}
         self._older = older
 
@@ -75,7 +80,7 @@ class RowStore:
 
     @property
     def full(self) -> bool:
-        """Whether the rows take all the memory that they may take."""
+        """Whether the rows take all the memory that they may."""
         return self._nbytes >= self._limit
 
     @property
@@ -85,7 +90,7 @@ class RowStore:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, those of the generation before among them."""
+        """Bytes of the rows, with those of the generation before."""
         return self._nbytes + (self._older.nbytes if self._older else 0)
 
     def next(self) -> RowStore:
@@ -109,11 +114,11 @@ class RowStore:
             self.pool = larger
         at: int = self._k.keep_row(self.pool, self._sizes, row)
         key = self._sizes.item(self._k.DIGEST)
-        known = self._known.get(key)
+        known = self._place_of.get(key)
         if known is not None and self._k.are_equal(self.pool, known, at):
             at, self._sizes[self._k.USED] = known, before
         else:
-            self._known[key] = at
+            self._place_of[key] = at
             self._count += 1
         return self.share(state, at)
 
@@ -125,7 +130,7 @@ class RowStore:
         return at
 
     def records(self) -> thread_pool.Records:
-        """Where the rows are that are there now: those kept later may be in another pool."""
+        """The rows that are there now, for kernels; rows kept later may be in another pool."""
         places, used = self._places, self._sizes.item(self._k.USED)
         return thread_pool.Records(self.pool, used, places)
 
@@ -136,10 +141,10 @@ class RowStore:
         return row
 
     def show(self, state: int, at: int) -> Row:
-        """The row of a state, at a place, as all may see it."""
+        """The row at a place as a read-only view, which the state then has too."""
         view = self._shown.get(at)
         if view is None:
-            if self.full:
+            if self.full:  # views take memory of their own
                 self._shown, self.views = {}, {}
             view = self._shown[at] = self.row(at)
             view.flags.writeable = False
@@ -147,14 +152,14 @@ class RowStore:
         return view
 
     def id_of(self, at: int) -> int:
-        """What tells the row at a place from all others."""
+        """`bitmask.row_id` of the row at a place."""
         found = self.ids.get(at)
         if found is None:
             found = self.ids[at] = row_id(self.row(at))
         return found
 
     def items(self) -> Iterator[tuple[int, Kept]]:
-        """The states whose rows are kept, and what makes these again."""
+        """The states whose rows are kept, and what makes each row again."""
         if self._older is not None:
             older = self._older
             yield from ((s, kept) for s, kept in older.items() if s not in self.index)
@@ -163,30 +168,29 @@ class RowStore:
 
 
 class Owner(Protocol):
-    """What has mask rows."""
+    """The constraint whose rows these are."""
 
     def write_row(self, state: int, row: Row, /) -> None:
-        """Write the row of a state, whatever stands there."""
+        """Compute the row of a state, int32[words], over whatever stands in it."""
 
     def twin(self, state: int, /) -> int | None:
-        """Another state that is known to have the same row."""
+        """Another state that is known to have the same row, if there is one."""
 
 
 class MaskRows:
-    """The rows of one constraint: made when first asked for, and again when they were dropped.
+    """The rows of one constraint, computed on first use and again after they were dropped.
 
-    It does not keep its owner alive, so that both go at once when nobody uses them any more.
-
-    `current` is the store of the rows used last. Safe to use from many threads: who finds a row
-    takes no lock, who makes one takes `lock`.
+    current: the store of the rows used last. Safe to use from many threads: to find a row takes no
+    lock, to compute one takes the constraint's. The owner is held by a weak reference, so that both
+    are freed at once.
     """
 
     def __init__(self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock) -> None:
-        """As many rows of so many words as `max_bytes` hold; `owner` makes them."""
+        """words: of a row. max_bytes: of all rows. owner: computes them, while `lock` is held."""
         self.current = RowStore(words, max_bytes)
         self.write = self.current.write
         self._words = words
-        self._scratch = np.empty(words, np.int32)  # of who holds the lock
+        self._scratch = np.empty(words, np.int32)  # used while the lock is held
         self._owner = weakref.ref(owner)
         self._lock = lock
 
@@ -219,7 +223,7 @@ class MaskRows:
         return known
 
     def _made(self, state: int) -> tuple[RowStore, int]:
-        """See `place`; the caller holds the lock."""
+        """`place` when the lock is held."""
         store = self.current
         at = store.index.get(state)
         if at is None:
@@ -229,27 +233,29 @@ class MaskRows:
         return store, at
 
     def _add(self, store: RowStore, state: int) -> int:
+        """Get the row of a state the cheapest way, keep it, and return its place."""
         row = self._scratch
         if store.write_older(state, row):
             return store.keep(state, row)
         owner = self._owner()
         if owner is None:
             raise ReferenceError("the constraint that has these rows is gone")
-        twin = owner.twin(state)
-        at = None if twin is None else store.index.get(twin)
+        same = owner.twin(state)
+        at = None if same is None else store.index.get(same)
         if at is not None:
             return store.share(state, at)
         owner.write_row(state, row)
         return store.keep(state, row)
 
     def id_of(self, state: int) -> int:
-        """What `bitmask.row_id` says of the row of a state."""
+        """`bitmask.row_id` of the row of a state."""
         store, at = self.place(state)
         return store.id_of(at)
 
     def fill_many(self, states: States, rows: npt.NDArray[Any]) -> None:
-        """rows[i] = the row of states[i]; rows: int32 or uint32[n, words], and may have more rows.
+        """Write the row of states[i] to rows[i], for all of them.
 
+        rows: int32 or uint32[m, words], m >= len(states); further rows are left alone.
         Raises ValueError for another shape or type.
         """
         if rows.shape != (len(states), self._words) or rows.dtype not in TYPES:
@@ -260,22 +266,23 @@ class MaskRows:
             return
         out = rows if rows.flags.c_contiguous else np.empty(rows.shape, np.int32)
         wanted, records = _int32(states), self.current.records()
-        while not thread_pool.write(records, wanted, out.view(np.int32)):
-            records = self._with(states)
+        while not thread_pool.write(records, wanted, out.view(np.int32)):  # some are not there
+            records = self._made_for(states)
         if out is not rows:
             rows[:] = out
 
     def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-        """The first rows. Raises ValueError."""
+        """The first `count` rows. Raises ValueError for another shape or type."""
         fits = rows.ndim == 2 and len(rows) >= count and rows.shape[1] == self._words
         if not fits or rows.dtype not in TYPES:
             wanted = f"int32[{count}, {self._words}]"
             raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
         return rows[:count]
 
-    def _with(self, states: States) -> thread_pool.Records:
-        """Records of all these states, which are made if need be."""
-        with self._lock:  # all in one store, which may take more than its share for that
+    def _made_for(self, states: States) -> thread_pool.Records:
+        """The records with all these states, whose rows are computed if need be."""
+        # All in one store, which may then take more than its share of memory.
+        with self._lock:
             store = self.current
             for state in states:
                 if state not in store.index:
@@ -284,7 +291,7 @@ class MaskRows:
 
 
 def _int32(states: States) -> Row:
-    """The states as an array, which numpy takes twice as long to make of others than arrays."""
+    """The states as int32[n]; of a list by `struct`, which takes half the time of `np.array`."""
     if isinstance(states, np.ndarray):
         if states.dtype == np.int32:
             return np.ascontiguousarray(states)

@@ -1,20 +1,18 @@
-"""In: a vocabulary. Out: parts of mask rows that all specs share, each made once in a process.
+"""What all specs over a vocabulary share of masks, each made once in a process.
 
-What a state of a lexicon (free strings and keys, numbers, white space) allows by itself depends on
-nothing else, and neither does how many characters of a free string each token begins.
+The lexeme mask of a state of a lexicon (free strings and keys, numbers, white space) depends on
+nothing but the vocabulary, and neither does how many characters of a free string each token begins.
+Kernels also need arrays to work in, which go from one constraint to the next.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automata.interface import Row
 from structgen.automata.lexer.lexicon import Lexicon
@@ -22,8 +20,8 @@ from structgen.automata.pushdown.tables import PackedArrays
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import pack
 from structgen.masks.mask_cache import LexiconCache
-from structgen.masks.workspaces import Workspaces
-from structgen.regular.byte_groups import groups
+from structgen.masks.parts import CharacterCounts, LexemeMask
+from structgen.regular.byte_groups import groups as all_groups
 from structgen.vocabulary.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
@@ -31,86 +29,56 @@ if TYPE_CHECKING:
     from structgen.vocabulary.trie import Trie
     from structgen.vocabulary.vocabulary import Vocabulary
 
-MAX_BYTES = 64 << 20  # of parts of rows kept for one vocabulary
+MAX_BYTES = 64 << 20  # of lexeme masks kept for one vocabulary
 MAX_SHORT = 256  # rows of tokens with at most so many characters
 MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
-_NBYTES = attrgetter("nbytes")
+SPARE = 8  # workspaces that are kept for the next constraints
 
 
-def _written(crossings: Any) -> PackedArrays:
-    """Crossings written down, with room for what lies beyond them."""
-    written = PackedArrays(len(crossings) + len(kernels("masks.boundary_tokens").Beyond._fields))
-    kernels("masks.entry_points").keep_crossings(crossings, written.address)
-    return written
+class Workspace:
+    """Arrays in which kernels walk the trie, for one constraint at a time.
 
-
-@cache
-def _no_crossings() -> tuple[Any, PackedArrays]:
-    """Those of a text that ends with no token."""
-    sizes = {"before": np.uint8, "text": np.uint8}
-    names = kernels("masks.lexeme_walk").Crossings._fields
-    arrays = [np.zeros(int(name == "start"), sizes.get(name, np.int32)) for name in names]
-    none = kernels("masks.lexeme_walk").Crossings(*arrays)
-    return none, _written(none)
-
-
-class LexemeMask:
-    """What a lexer state allows by itself, and where tokens leave the lexeme.
-
-    row: int32[words]; crossings: `kernels.masks.lexeme_walk.Crossings`; beyond:
-    `kernels.masks.boundary_tokens.Beyond`, None as
-    long as nobody has sorted what lies there. address: where kernels find the last two.
+    address: where kernels find the trie's nodes and, behind them, the arrays (`Scratch` of
+    `kernels.masks.entry_points`). To make these takes longer than most walks.
     """
 
-    def __init__(self, row: Row, crossings: Any | None = None) -> None:
-        self.row = row
-        self.beyond: Any = None
-        self.is_common = False  #: whether it is that of a state of a lexicon
-        self.nbytes = row.nbytes  #: bytes of all
-        if crossings is not None and len(crossings.node):
-            self.crossings, self._written = crossings, _written(crossings)
-            self.nbytes += sum(map(_NBYTES, crossings))
-        else:
-            self.crossings, self._written = _no_crossings()
-        self.address = self._written.address
-
-    def sort(self, nodes: Any) -> None:
-        """Sort what tokens read beyond the lexeme, where there is any. nodes: those of the trie."""
-        found, end = self.crossings, kernels("trie.nodes").NODE_END
-        if self.beyond is not None or not len(found.node):
-            return
-        sizes = np.where(found.before, 1, nodes.at[found.node, end] - found.node)
-        room = int(sizes.sum())
-        labels = np.unique(found.label)
-        beyond = kernels("masks.boundary_tokens").Beyond(
-            label=labels,
-            first=np.zeros(256 * len(labels) + 1, np.int32),
-            node=np.zeros(room, np.int32),
-            end=np.zeros(room, np.int32),
-            token=np.zeros(room, np.int32),
-            ended=np.zeros(len(found.node), np.int32),
-            ends=np.zeros(len(labels) + 1, np.int32),
+    def __init__(self, nodes: object, words: int, depth: int) -> None:
+        k = kernels("masks.entry_points")
+        self.scratch = k.Scratch(
+            rest=np.zeros(4096, np.uint8),
+            rests=np.zeros(512, np.int64),
+            bits=np.zeros(words, np.int32),
+            touched=np.zeros(words + 1, np.int32),
+            changed=np.zeros(2 * words, np.int32),
+            stack=np.zeros(2 * depth + 6, np.int64),
         )
-        kernels("masks.boundary_tokens").arrange(nodes, found, beyond)
-        entries, ended = int(beyond.first[-1]), int(beyond.ends[-1])
-        used = {name: getattr(beyond, name)[:entries].copy() for name in ("node", "end", "token")}
-        self.beyond = beyond._replace(**used, ended=beyond.ended[:ended].copy())
-        self.nbytes += sum(array.nbytes for array in self.beyond)
-        kernels("masks.entry_points").keep_beyond(self.beyond, self.address)
+        self._nodes = nodes  # lives as long as its address is in use
+        self._packed = PackedArrays(len(k.Nodes._fields) + len(self.scratch))
+        self.address = self._packed.address
+        k.keep_nodes(nodes, self.scratch, self.address)
 
 
-class Characters(NamedTuple):
-    """How many characters a free string has begun.
+class Workspaces:
+    """The workspaces of one vocabulary, a pool. Safe to use from many threads."""
 
-    started: int32[nodes], at each node of the trie; most: by token, int32[32 * words].
-    """
+    def __init__(self, nodes: object, words: int, depth: int) -> None:
+        self._made_of = nodes, words, depth
+        self._spare: deque[Workspace] = deque(maxlen=SPARE)
 
-    started: npt.NDArray[np.int32]
-    most: npt.NDArray[np.int32]
+    def take(self) -> Workspace:
+        """A workspace that nobody else has until it is given back."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Workspace(*self._made_of)
+
+    def give_back(self, workspace: Workspace) -> None:
+        """Take a workspace back. What a walk that was broken off left in it does no harm."""
+        self._spare.append(workspace)  # when there are too many, the first one given back goes
 
 
 def subtrees_of(nodes: Any, max_depth: int) -> Any:
-    """What is at and below the nodes of a trie, `kernels.trie.nodes.Nodes`: `Subtrees` there."""
+    """What is at and below each node of a trie, as `Subtrees` of `kernels.trie.nodes`."""
     count, k = len(nodes.at), kernels("trie.nodes")
     found = k.Subtrees(
         at=np.zeros((count, 4), np.int64),
@@ -119,29 +87,31 @@ def subtrees_of(nodes: Any, max_depth: int) -> Any:
     )
     stack = np.zeros(max_depth + 4, np.int64)
     left = np.zeros(count, np.uint8)
-    kernels("trie.subtrees").describe_subtrees(nodes, groups(), found, left, stack)
+    kernels("trie.subtrees").describe_subtrees(nodes, all_groups(), found, left, stack)
     return found
 
 
-Parts = OrderedDict[tuple[Lexicon, Hashable], LexemeMask]
+Masks = OrderedDict[tuple[Lexicon, Hashable], LexemeMask]
 
 
 class SharedMasks:
     """What is the same for every spec over one vocabulary. Safe to use from many threads.
 
-    The parts used last are kept, MAX_BYTES of them, and those of lexicons before all others.
+    Lexeme masks are kept by lexicon and key: the number of a lexer state that every spec with the
+    lexicon has (an int), or what tells a spec's own state from all others (see `LexemeMasks`).
+    Those used last are kept, MAX_BYTES of them; those of shared states before all others.
     """
 
-    characters: Characters | None = None
+    character_counts: CharacterCounts | None = None  #: of free strings, once somebody needed them
 
     def __init__(self, trie: Trie, words: int) -> None:
         self.words = words
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
         k = kernels("trie.nodes")
-        self._letters = np.full(32 * words, -1, np.int64)  # of each token, as bits of their groups
+        self._groups = np.full(32 * words, -1, np.int64)  # by token: bits of its characters' groups
         stack = np.zeros(trie.max_depth + 4, np.int64)
-        kernels("trie.subtrees").spell_tokens(self.nodes, self.subtrees, self._letters, stack)
+        kernels("trie.subtrees").spell_tokens(self.nodes, self.subtrees, self._groups, stack)
         highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
         self.longest = trie.max_depth if highest == k.MANY else highest
@@ -149,115 +119,117 @@ class SharedMasks:
         self.weights = np.zeros(256, np.int32)
         tops = self.nodes.root_child[self.nodes.root_child >= 0]
         self.weights[self.nodes.root_child >= 0] = self.nodes.at[tops, k.NODE_END] - tops
-        self.rooms = Workspaces(self.nodes, words, trie.max_depth)
-        self._room, self._written = self.rooms.take(), PackedArrays(len(self.subtrees))
-        self.nodes_at, self.subtrees_at = self._room.address, self._written.address
+        self.workspaces = Workspaces(self.nodes, words, trie.max_depth)
+        self._workspace, self._packed = self.workspaces.take(), PackedArrays(len(self.subtrees))
+        self.nodes_at, self.subtrees_at = self._workspace.address, self._packed.address
         kernels("masks.entry_points").keep_subtrees(self.subtrees, self.subtrees_at)
-        self.nothing = np.zeros(words, np.int32)  #: the row without tokens
-        self.nothing.flags.writeable = False
+        self.no_tokens = np.zeros(words, np.int32)  #: the row without tokens
+        self.no_tokens.flags.writeable = False
         first = trie.root_child
         #: whether there is a token for each single byte
         self.writes_all_bytes = bool((first >= 0).all() and (trie.token[first] >= 0).all())
-        self._lexeme_masks: Parts = OrderedDict()  # those of the states of lexicons
-        self._others: Parts = OrderedDict()
+        self._lexeme_masks: Masks = OrderedDict()  # those of the states of lexicons
+        self._others: Masks = OrderedDict()  # those of specs' own states
         self._lexicon_caches: dict[Lexicon, LexiconCache] = {}
         self._short: dict[int, Row] = {}
         self._spelled: dict[int, Row] = {}
         self._nbytes = 0
         self._saved: SavedParts | None = None
         self._lock = threading.Lock()
-        self.made = 0  #: parts that no file had
+        self.made = 0  #: lexeme masks of shared states that no file had
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the parts of rows."""
+        """Bytes of the lexeme masks."""
         return self._nbytes
 
-    def inside(self, lexicon: Lexicon, place: Hashable) -> LexemeMask | None:
-        """What a state allows, None if nobody has kept it.
+    def lexeme_mask(self, lexicon: Lexicon, state: Hashable) -> LexemeMask | None:
+        """The lexeme mask of a state, from memory or a file; None if nobody has made it.
 
-        place: its number in the lexicon, or what else tells it from all others there.
+        state: its number in the lexicon, or what else tells it from all others there.
         """
-        key = lexicon, place
-        kept = self._parts(place)
+        masks, key = self._masks_of(state), (lexicon, state)
         with self._lock:
-            found = kept.get(key)
+            found = masks.get(key)
             if found is not None:
-                kept.move_to_end(key)
-        if found is None and self._saved is not None and isinstance(place, int):
-            found = self._saved.inside(lexicon, place)
+                masks.move_to_end(key)
+        if found is None and self._saved is not None and isinstance(state, int):
+            found = self._saved.lexeme_mask(lexicon, state)
             if found is not None:
-                self._keep(lexicon, place, found)
+                self._keep(lexicon, state, found)
         return found
 
     def lexicon_cache(self, lexicon: Lexicon) -> LexiconCache:
-        """What is said of the states of a lexicon."""
+        """What masks of all specs with a lexicon begin with."""
         with self._lock:
             return self._lexicon_caches.setdefault(lexicon, LexiconCache())
 
     def use(self, saved: SavedParts) -> None:
         """Take from a file what has not been made yet."""
         self._saved = saved
-        if self.characters is None:
-            self.characters = saved.characters
+        if self.character_counts is None:
+            self.character_counts = saved.character_counts
 
     def items(self) -> Iterator[tuple[Lexicon, int, LexemeMask]]:
-        """The parts of states of lexicons, with these, those used last first."""
+        """Lexicon, state and lexeme mask of each shared state, those used last first."""
         with self._lock:
             kept = list(self._lexeme_masks.items())
-        for (lexicon, place), inside in reversed(kept):
-            if isinstance(place, int):  # as all of them are
-                yield lexicon, place, inside
+        for (lexicon, state), mask in reversed(kept):
+            if isinstance(state, int):  # as all of them are
+                yield lexicon, state, mask
 
-    def keep(self, lexicon: Lexicon, place: Hashable, inside: LexemeMask) -> None:
-        """Keep what a state allows; what was used least recently goes where there is no room."""
-        self.made += isinstance(place, int)
-        self._keep(lexicon, place, inside)
+    def keep(self, lexicon: Lexicon, state: Hashable, mask: LexemeMask) -> None:
+        """Keep a new lexeme mask; where there is no room, the least recently used one goes."""
+        self.made += isinstance(state, int)
+        self._keep(lexicon, state, mask)
 
-    def _keep(self, lexicon: Lexicon, place: Hashable, inside: LexemeMask) -> None:
-        key, kept = (lexicon, place), self._parts(place)
-        if isinstance(place, int):
-            inside.sort(self.nodes)
-            inside.is_common = True
+    def _keep(self, lexicon: Lexicon, state: Hashable, mask: LexemeMask) -> None:
+        key, masks = (lexicon, state), self._masks_of(state)
+        if isinstance(state, int):
+            mask.sort_boundary_tokens(self.nodes)
+            mask.is_shared = True
         with self._lock:
-            if key not in kept:
-                kept[key] = inside
-                self._nbytes += inside.nbytes
+            if key not in masks:
+                masks[key] = mask
+                self._nbytes += mask.nbytes
             while self._nbytes > MAX_BYTES:
                 first = self._others or self._lexeme_masks
                 self._nbytes -= first.popitem(last=False)[1].nbytes
 
-    def _parts(self, place: Hashable) -> Parts:
-        return self._lexeme_masks if isinstance(place, int) else self._others
+    def _masks_of(self, state: Hashable) -> Masks:
+        return self._lexeme_masks if isinstance(state, int) else self._others
 
-    def short(self, high: int) -> Row:
-        """The tokens with which a free string begins at most `high` characters."""
+    def tokens_up_to(self, high: int) -> Row:
+        """int32[words]: the tokens with which a free string begins at most `high` characters.
+
+        The character counts must be known.
+        """
         found = self._short.get(high)
         if found is None:
-            most = np.zeros(0, np.int32) if self.characters is None else self.characters.most
-            found = pack(most <= high)
+            counts = self.character_counts
+            found = pack((np.zeros(0, np.int32) if counts is None else counts.most) <= high)
             if len(self._short) >= MAX_SHORT:
                 self._short = {}
             self._short[high] = found
         return found
 
-    def spelled(self, letters: int, most: int) -> Row:
-        """The tokens of at most `most` characters, all of the groups with bits `letters`.
+    def tokens_of_groups(self, groups: int, most: int) -> Row:
+        """int32[words]: the tokens of at most `most` characters, all of the groups with these bits.
 
-        Where `most` is less than `longest`, `characters` must be known, and strings must hold the
-        letters as they are.
+        Groups are those of `regular.byte_groups`. Where `most` is less than `longest`, the
+        character counts must be known, and the groups' characters must need no escape in a string.
         """
-        found = self._spelled.get(letters)
+        found = self._spelled.get(groups)
         if found is None:
             found = np.empty(self.words, np.int32)
-            kernels("trie.subtrees").allow_letters(self._letters, letters, found)
+            kernels("trie.subtrees").allow_letters(self._groups, groups, found)
             if len(self._spelled) >= MAX_SPELLED:
                 self._spelled = {}
-            self._spelled[letters] = found
-        return found if most >= self.longest else found & self.short(most)
+            self._spelled[groups] = found
+        return found if most >= self.longest else found & self.tokens_up_to(most)
 
 
 @per_vocabulary
 def shared_masks(vocabulary: Vocabulary) -> SharedMasks:
-    """What this process has made for a vocabulary."""
+    """The `SharedMasks` of a vocabulary, the same for all who ask."""
     return SharedMasks(vocabulary.trie, vocabulary.words)

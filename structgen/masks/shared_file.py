@@ -1,7 +1,8 @@
-"""In: what the specs of a vocabulary share. Out: a file of it, and the parts again, one by one.
+"""Save what the specs of a vocabulary share to a file, and read it back one lexeme mask at a time.
 
-A part is kept under the number of its lexer state and a digest of the lexicon, which decide it. The
-file is a cache: what is damaged, of another version or for another vocabulary is not used.
+A lexeme mask is kept under the number of its lexer state and a digest of the lexicon, which decide
+it. The file is a cache: one that is damaged, of another version or for another vocabulary is not
+used.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexicon import Lexicon
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import Characters, LexemeMask
+from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.util import container
 from structgen.version import __version__
 
@@ -26,20 +27,22 @@ if TYPE_CHECKING:
 
 KIND = "common parts"
 FORMAT = 1
-MAX_BYTES = 16 << 20  # of parts in a file
-MAX_DIGESTS = 64  # of lexicons, remembered
+MAX_BYTES = 16 << 20  # of lexeme masks in a file
+MAX_DIGESTS = 64  # of lexicons that are remembered
 
 _digests: dict[int, tuple[Lexicon, str]] = {}  # by id, which is a lexicon's own while it is held
 
 Key = tuple[str, int]  # digest of a lexicon, number of a state
-Parts = Iterable[tuple[Key, LexemeMask]]
-_CROSSINGS = {"node": "i4", "label": "i4", "before": "u1", "start": "i4", "text": "u1"}
+Masks = Iterable[tuple[Key, LexemeMask]]
+# The arrays of a file: dtype and number of dimensions. Those of lexeme ends are the ends of all
+# masks one after the other; `sizes` says how many ends and bytes of text each mask has.
+_LEXEME_ENDS = {"node": "i4", "label": "i4", "before": "u1", "start": "i4", "text": "u1"}
 _FORMS = {"state": ("i4", 1), "rows": ("i4", 2), "sizes": ("i4", 2), "started": ("i4", 1),
-          "most": ("i4", 1)} | {name: (form, 1) for name, form in _CROSSINGS.items()}  # fmt: skip
+          "most": ("i4", 1)} | {name: (form, 1) for name, form in _LEXEME_ENDS.items()}  # fmt: skip
 
 
 def digest_of(lexicon: Lexicon) -> str:
-    """What tells a lexicon from all others of this version of structgen."""
+    """A hex digest of all that a lexicon consists of."""
     held = _digests.get(id(lexicon))
     if held is None:
         digest = blake2b(repr(lexicon.terminals).encode(), digest_size=16)
@@ -52,28 +55,31 @@ def digest_of(lexicon: Lexicon) -> str:
 
 
 def save(
-    path: str | os.PathLike[str], vocabulary: Vocabulary, parts: Parts, characters: Characters
+    path: str | os.PathLike[str], vocabulary: Vocabulary, masks: Masks, counts: CharacterCounts
 ) -> None:
-    """Write parts, those that come first where all take more than MAX_BYTES. ArtifactError."""
+    """Write lexeme masks, the first ones where all take more than MAX_BYTES, and character counts.
+
+    Raises ArtifactError when the file cannot be written.
+    """
     chosen: dict[Key, LexemeMask] = {}
     room = MAX_BYTES
-    for key, inside in parts:
-        room -= 0 if key in chosen else inside.nbytes
+    for key, mask in masks:
+        room -= 0 if key in chosen else mask.nbytes
         if room < 0:
             break
-        chosen.setdefault(key, inside)
+        chosen.setdefault(key, mask)
     every = list(chosen.values())
     arrays: dict[str, npt.NDArray[Any]] = {
         "state": np.array([q for _, q in chosen], np.int32),
-        "rows": np.array([inside.row for inside in every], np.int32).reshape(-1, vocabulary.words),
+        "rows": np.array([mask.row for mask in every], np.int32).reshape(-1, vocabulary.words),
         "sizes": np.array(
-            [(len(i.crossings.node), len(i.crossings.text)) for i in every], np.int32
+            [(len(m.lexeme_ends.node), len(m.lexeme_ends.text)) for m in every], np.int32
         ).reshape(-1, 2),
-        "started": characters.started,
-        "most": characters.most,
+        "started": counts.started,
+        "most": counts.most,
     }
-    for name, form in _CROSSINGS.items():
-        found = [np.zeros(0, form), *(getattr(inside.crossings, name) for inside in every)]
+    for name, form in _LEXEME_ENDS.items():
+        found = [np.zeros(0, form), *(getattr(mask.lexeme_ends, name) for mask in every)]
         arrays[name] = np.concatenate(found).astype(form)
     header = {
         "structgen": __version__,
@@ -85,10 +91,13 @@ def save(
 
 
 class SavedParts:
-    """The parts of a file, each made again when asked for. characters: those of free strings."""
+    """The lexeme masks of a file, each made again when asked for, and `character_counts`."""
 
     def __init__(self, path: str | os.PathLike[str], vocabulary: Vocabulary) -> None:
-        """Read a file that `save` wrote for this vocabulary, checking all of it. ArtifactError."""
+        """Read a file that `save` wrote for this vocabulary, and check all of it.
+
+        Raises ArtifactError when it is missing, damaged, of another version or vocabulary.
+        """
         header, self._arrays = container.read(path, KIND)
         self._path = str(path)
         self._nodes = len(vocabulary.trie.byte)
@@ -106,12 +115,12 @@ class SavedParts:
             raise self._damaged("sizes")
         self._ends = np.cumsum(np.concatenate([np.zeros((1, 2), np.int64), sizes]), axis=0)
         words = vocabulary.words
-        crossings, text = self._ends[-1].tolist()
+        end_count, text = self._ends[-1].tolist()
         lengths = {
-            "node": crossings,
-            "label": crossings,
-            "before": crossings,
-            "start": crossings + count,
+            "node": end_count,
+            "label": end_count,
+            "before": end_count,
+            "start": end_count + count,
             "text": text,
             "started": self._nodes,
             "most": 32 * words,
@@ -121,47 +130,48 @@ class SavedParts:
         for name, length in lengths.items():
             if len(self._arrays[name]) != length:
                 raise self._damaged(name)
-        self._places = {
+        self._index = {
             (str(d), q): i for i, (d, q) in enumerate(zip(lexicons, states, strict=True))
         }
-        self.characters = Characters(self._arrays["started"], self._arrays["most"])
+        self.character_counts = CharacterCounts(self._arrays["started"], self._arrays["most"])
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._index)
 
-    def items(self) -> Parts:
-        """All parts, as they were saved: their labels are those of lexicons nobody has seen."""
-        for key, place in self._places.items():
-            yield key, self._part(place)
+    def items(self) -> Masks:
+        """All lexeme masks, as saved; their terminals are not checked, as no lexicon is at hand."""
+        for key, index in self._index.items():
+            yield key, self._mask(index)
 
-    def inside(self, lexicon: Lexicon, q: int) -> LexemeMask | None:
-        """The part of a state, None if it was not saved, or leads outside of the tables."""
-        place = self._places.get((digest_of(lexicon), q))
-        if place is None:
+    def lexeme_mask(self, lexicon: Lexicon, q: int) -> LexemeMask | None:
+        """The lexeme mask of a state; None if it was not saved, or leads outside of the tables."""
+        index = self._index.get((digest_of(lexicon), q))
+        if index is None:
             return None
-        found = self._part(place)
+        found = self._mask(index)
         return found if self._is_sound(found, len(lexicon.terminals)) else None
 
-    def _is_sound(self, part: LexemeMask, labels: int) -> bool:
-        """Whether no number leads a kernel outside of the trie, the labels or the text."""
-        node, label, before, start, text = part.crossings
-        within = [(node, self._nodes), (label, labels), (before, 2), (start, len(text) + 1)]
+    def _is_sound(self, mask: LexemeMask, terminals: int) -> bool:
+        """Whether no number leads a kernel outside of the trie, the terminals or the text."""
+        node, label, before, start, text = mask.lexeme_ends
+        within = [(node, self._nodes), (label, terminals), (before, 2), (start, len(text) + 1)]
         if any((numbers < 0).any() or (numbers >= end).any() for numbers, end in within):
             return False
         ordered = (np.diff(node) > 0).all() and (np.diff(start) >= 0).all()
         return bool(ordered) and (start[0], start[-1]) == (0, len(text))
 
-    def _part(self, place: int) -> LexemeMask:
-        (a, c), (b, d) = self._ends[place : place + 2].tolist()
+    def _mask(self, index: int) -> LexemeMask:
+        # Ends a to b and bytes of text c to d; `start` has one entry more than ends for each mask.
+        (a, c), (b, d) = self._ends[index : index + 2].tolist()
         arrays = self._arrays
-        crossings = kernels("masks.lexeme_walk").Crossings(
+        ends = kernels("masks.lexeme_walk").Crossings(
             node=arrays["node"][a:b].copy(),
             label=arrays["label"][a:b].copy(),
             before=arrays["before"][a:b].copy(),
-            start=arrays["start"][a + place : b + place + 1].copy(),
+            start=arrays["start"][a + index : b + index + 1].copy(),
             text=arrays["text"][c:d].copy(),
         )
-        return LexemeMask(arrays["rows"][place].copy(), crossings)
+        return LexemeMask(arrays["rows"][index].copy(), ends)
 
     def _damaged(self, name: str) -> ArtifactError:
-        return ArtifactError(f"{name!r} is not that of common parts", location=self._path)
+        return ArtifactError(f"{name!r} is not that of a file of shared masks", location=self._path)

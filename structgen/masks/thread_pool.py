@@ -1,6 +1,7 @@
-"""In: records of rows. Out: the rows, written by several threads where that pays.
+"""Write many mask rows at once, by several threads where that pays.
 
-The threads are made when first needed, end with the process, and are made anew in a fork.
+The threads are native: they run one kernel (`kernels.masks.thread_pool`) and hold no GIL. They are
+made when first needed, end with the process, and are made anew in a fork.
 """
 
 from __future__ import annotations
@@ -18,34 +19,42 @@ from structgen.automata.interface import Row
 from structgen.kernels.build.ledger import usable_cores
 from structgen.kernels.build.loader import kernels
 
-FROM = 3 << 17  # words from which others are asked to help: sooner, one is done before they come
-WAKING = 3 << 18  # for one call by itself, and twice that for one alone: to wake them takes long
-IN_A_ROW = 1.5e-4  # seconds between calls, less than who has helped looks whether there are more
-EACH = 3 << 16  # words for each that helps
-THREADS = 8  # with who asks; of 16 cores, more gain nothing for a batch of 256 rows of 16 kB
-PIECE = 1 << 16  # bytes that one takes at least
+# Sizes are in words of 4 bytes, over all rows of a call.
+FROM = 3 << 17  # from here on helpers are used: a smaller call is done before they have come
+WAKING = 3 << 18  # the same for a call by itself: sleeping threads take long to wake
+IN_A_ROW = 1.5e-4  # seconds between two calls in which helpers are still awake
+EACH = 3 << 16  # for each helper
+THREADS = 8  # with the caller; on 16 cores, more gain nothing for a batch of 256 rows of 16 kB
+PIECE = 1 << 16  # bytes that a thread takes at a time, at least
 PATIENCE = 1.0  # seconds for threads to end
 
 
 class Records(NamedTuple):
-    """Where rows are: as `kernels.masks.delta_rows.write_rows` takes them."""
+    """Where rows are stored.
+
+    pool: int32[], records of rows, of which `used` words count; places: int32[states + 1], where
+    the record of state s - 1 begins, or -1; as `kernels.masks.delta_rows` takes them.
+    """
 
     pool: Row
     used: int
     places: Row
 
 
-class Crew:
-    """Threads that help to write rows, one batch at a time."""
+class ThreadPool:
+    """Threads that help to write rows, one batch at a time.
+
+    They sleep in a read from a pipe; one byte wakes one of them.
+    """
 
     def __init__(self, count: int) -> None:
-        """Raises OSError or RuntimeError where no more files or threads can be had, or used."""
+        """Start `count` threads. Raises OSError or RuntimeError where they cannot be had."""
         self._k = kernels("masks.thread_pool")
         if os.name != "posix" or self._k.INTERPRETED:
-            raise OSError("threads that help need compiled kernels, and pipes that these can read")
+            raise OSError("helper threads need compiled kernels, and pipes that these can read")
         self._shared = np.zeros(self._k.SIZE, np.int64)
         self._pipe = os.pipe()
-        os.set_blocking(self._pipe[1], False)  # where nobody reads, nobody need be woken
+        os.set_blocking(self._pipe[1], False)  # when it is full, enough threads will wake
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         given = self._shared, self._pipe[0]
@@ -62,56 +71,57 @@ class Crew:
         return len(self._threads)
 
     def write(self, records: Records, states: Row, rows: Row, helpers: int) -> bool | None:
-        """See `Writer.write`; None if they are at work."""
+        """See `Writer.write`; None if the threads are at work for another caller."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
             piece = max(1, PIECE // (4 * rows.shape[1]))
-            told = self._shared, self._pipe[1], piece, helpers
-            done: bool = self._k.write_together(*records, states, rows, *told)
+            how = self._shared, self._pipe[1], piece, helpers
+            done: bool = self._k.write_together(*records, states, rows, *how)
             return done
         finally:
             self._lock.release()
 
     def stop(self) -> None:
-        """End the threads; nobody is helped from now on."""
-        idle = self._lock.acquire(timeout=PATIENCE)  # and from now on nobody gets it
+        """End the threads; from now on `write` returns None."""
+        idle = self._lock.acquire(timeout=PATIENCE)  # it is never released again
         self._shared[self._k.STOP] = 1
-        with contextlib.suppress(BlockingIOError):  # then there is enough to read
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: all will wake
             os.write(self._pipe[1], bytes(len(self)))
         for thread in self._threads:
             thread.join(PATIENCE)
         if idle and not any(thread.is_alive() for thread in self._threads):
-            self.leave()
+            self.close()
 
-    def leave(self) -> None:
-        """Let go of what the threads wait for: none is left, or they are not in this fork."""
+    def close(self) -> None:
+        """Close the pipe: no thread is left, or they did not come along into this fork."""
         for end in self._pipe:
             os.close(end)
 
 
 class Writer:
-    """Writes rows, with the help of a crew where that pays. Safe to use from many threads."""
+    """Writes rows, with a thread pool where that pays. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._crew: Crew | None = None
-        self._most = THREADS  # that help
-        self._callers: list[None] = []  # as many as there are threads that write
-        self._until = 0.0  # a call before that is not by itself
+        self._pool: ThreadPool | None = None
+        self._most = THREADS  # helpers; 0 where there can be none
+        self._callers: list[None] = []  # one entry for each thread that is in `write`
+        self._until = 0.0  # a call before this time follows another one closely
         self._lock = threading.Lock()
 
     def write(self, records: Records, states: Row, rows: Row) -> bool:
-        """rows[i] = that of states[i], without the GIL. int32[n], int32[n, words], C-ordered.
+        """Write the row of states[i] to rows[i], without the GIL.
 
-        False where a state has no record; the rows are then in no certain state.
+        states: int32[n]; rows: int32[n, words], C-ordered. Returns False where a state has no
+        record; the rows are then undefined.
         """
         callers = self._callers
         callers.append(None)
         try:
             in_a_row = perf_counter() < self._until
             helpers = min(helpers_for(rows.size, len(callers), in_a_row=in_a_row), self._most)
-            crew = self._of(helpers) if helpers else None
-            done = crew.write(records, states, rows, helpers) if crew else None
+            pool = self._pool_of(helpers) if helpers else None
+            done = pool.write(records, states, rows, helpers) if pool else None
             if done is None:
                 done = bool(kernels("masks.delta_rows").write_rows(*records, states, rows))
             return done
@@ -119,38 +129,38 @@ class Writer:
             callers.pop()
             self._until = perf_counter() + IN_A_ROW
 
-    def _of(self, helpers: int) -> Crew | None:
-        """A crew of at least so many, None where there can be none."""
-        crew = self._crew
-        if crew is None or len(crew) < helpers:
+    def _pool_of(self, helpers: int) -> ThreadPool | None:
+        """A pool of at least so many threads, None where there can be none."""
+        pool = self._pool
+        if pool is None or len(pool) < helpers:
             with self._lock:
-                crew = self._crew
-                if crew is None or len(crew) < helpers:
+                pool = self._pool
+                if pool is None or len(pool) < helpers:
                     self.stop()
                     try:
-                        crew = self._crew = Crew(helpers)
+                        pool = self._pool = ThreadPool(helpers)
                     except (OSError, RuntimeError):
                         self._most = 0
                         return None
-        return crew
+        return pool
 
     def stop(self) -> None:
         """End the threads, if there are any."""
-        if self._crew is not None:
-            self._crew.stop()
-            self._crew = None
+        if self._pool is not None:
+            self._pool.stop()
+            self._pool = None
 
     def begin_anew(self) -> None:
-        """Forget the threads, which are those of the process that this one is a fork of."""
-        if self._crew is not None:
-            self._crew.leave()
-        self._crew, self._lock, self._callers = None, threading.Lock(), []
+        """Forget the threads, which did not come along into this fork."""
+        if self._pool is not None:
+            self._pool.close()
+        self._pool, self._lock, self._callers = None, threading.Lock(), []
 
 
 def helpers_for(words: int, callers: int, *, in_a_row: bool) -> int:
-    """How many are to help who writes so many words, as one of so many that write at once.
+    """How many helpers pay for a call that writes `words`, one of `callers` at once.
 
-    in_a_row: whether the last call was just before, so that they stay awake for the next.
+    in_a_row: whether the last call was just before, so that helpers are still awake.
     """
     idle = usable_cores() - callers if words >= FROM else 0
     if idle <= 0 or not (in_a_row or words >= WAKING + WAKING // idle):

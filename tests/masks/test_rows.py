@@ -83,7 +83,7 @@ def test_what_was_used_last_is_kept() -> None:
     while not store.full:
         store.keep(count, made[count])
         count += 1
-    assert len(store) == count > row_store.LEAST / 2
+    assert len(store) == count > row_store.MIN_ROWS / 2
     first, row = store, np.zeros(words, np.int32)
     store = store.next()
     assert len(store) == count
@@ -124,7 +124,7 @@ def test_rows_handed_out_take_no_more_memory_than_they_may() -> None:
     views = []
     for state in range(40, 200):
         views.append(made.view(state))
-        assert made.current.nbytes <= 2 * (row_store.LEAST + 2) * 400
+        assert made.current.nbytes <= 2 * (row_store.MIN_ROWS + 2) * 400
     assert [view[0] for view in views] == [*range(40, 200)]
 
 
@@ -336,14 +336,14 @@ def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     roomy = sg.compile(spec, bytewise())
     monkeypatch.setattr(common, "MAX_BYTES", 12000)
     vocabulary = bytewise()
-    kept = common.common_of(vocabulary)
+    kept = common.shared_masks(vocabulary)
     tight = sg.compile(spec, vocabulary)
     for text in texts:
         one, two = (c.advance_bytes(c.start, text) for c in (roomy, tight))
         assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
-        parts = [*kept._insides.values(), *kept._others.values()]
+        parts = [*kept._lexeme_masks.values(), *kept._others.values()]
         assert kept.nbytes == sum(i.nbytes for i in parts) <= 12000
-    assert len(kept._insides) > 1
+    assert len(kept._lexeme_masks) > 1
     assert tight.size["bytes"] > tight.automaton.size["bytes"] + tight._rows.current.nbytes
 
 
@@ -354,7 +354,7 @@ def test_bounded_strings_equal_a_walk_of_their_automaton(
     """The shortcut for lengths gives the rows of the walk that it replaces."""
     spec = sg.JsonSchema({"type": "string", **schema}, property_order="any", whitespace="any")
     quick = sg.compile(spec, bytewise())
-    monkeypatch.setattr(lexeme_masks.Insides, "_bounds", lambda _self, _entered, _state: None)
+    monkeypatch.setattr(lexeme_masks.LexemeMasks, "_bounds", lambda _self, _embedded, _state: None)
     slow = sg.compile(spec, bytewise())
     for text in ('"', '"a', '"aé', '"ab\\u00e9', '"\\ud83d', '"abc', '"abcd', '"abcde'):
         one, two = (c.advance_bytes(c.start, text.encode()) for c in (quick, slow))
@@ -370,7 +370,7 @@ def test_keys_beside_free_ones_equal_a_walk_of_the_whole_trie(
         {"properties": {"aa": {"type": "integer"}, "ab": True, "é": {"enum": [1]}}}
     )
     quick = sg.compile(spec, bytewise())
-    monkeypatch.setattr(lexeme_masks.Insides, "_looping", lambda _self, _q: None)
+    monkeypatch.setattr(lexeme_masks.LexemeMasks, "_free_string_after", lambda _self, _q: None)
     slow = sg.compile(spec, bytewise())
     for text in ("{", '{"', '{"a', '{"aa', '{"aaa', '{"é', '{"aa":1,"', '{"aaaa":1,"a'):
         one, two = (c.advance_bytes(c.start, text.encode()) for c in (quick, slow))
@@ -412,15 +412,15 @@ def test_tokens_with_names_that_may_not_come_are_refused(order: str, others: obj
 def test_parts_that_schemas_share_stay_when_others_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patterns of many schemas push each other out, and not what all strings and keys have."""
     vocabulary = bytewise()
-    kept = common.common_of(vocabulary)
+    kept = common.shared_masks(vocabulary)
     free = sg.compile(sg.JsonSchema({"type": "object"}), vocabulary)
     free.mask_view(free.advance_bytes(free.start, b'{"a'))
-    shared = dict(kept._insides)
+    shared = dict(kept._lexeme_masks)
     monkeypatch.setattr(common, "MAX_BYTES", kept.nbytes + 2000)
     for word in range(30):
         spec = sg.JsonSchema({"type": "string", "pattern": f"^[a-m]{{2,{word + 9}}}x{{{word}}}"})
         constraint = sg.compile(spec, vocabulary)
         constraint.mask_view(constraint.advance_bytes(constraint.start, b'"ab'))
-    assert shared.items() <= kept._insides.items()
+    assert shared.items() <= kept._lexeme_masks.items()
     assert len(shared) > 1
     assert 0 < len(kept._others) < 30

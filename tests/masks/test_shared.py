@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import structgen as sg
-from structgen.masks.lexeme_masks import Insides
-from structgen.masks.shared import Inside
+from structgen.masks.lexeme_masks import LexemeMasks
+from structgen.masks.parts import LexemeMask
 
 TOKENS = [bytes((b,)) for b in range(256)] + [b'{"', b'":', b'":"', b'", "', b"20", b"00-", b"ab"]
 SOME = {"type": ["string", "null"], "minLength": 1}
@@ -70,13 +70,13 @@ def test_masks_do_not_depend_on_what_was_compiled_before() -> None:
 def test_states_of_a_pattern_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second spec with it walks only what it has of its own."""
     walked: list[int] = []
-    compute = Insides._compute
+    compute = LexemeMasks._compute
 
-    def noted(self: Insides, q: int) -> Inside:
+    def noted(self: LexemeMasks, q: int) -> LexemeMask:
         walked.append(q)
         return compute(self, q)
 
-    monkeypatch.setattr(Insides, "_compute", noted)
+    monkeypatch.setattr(LexemeMasks, "_compute", noted)
     counts = []
     over = vocabulary()
     for name in ("a", "b"):
@@ -90,13 +90,13 @@ def test_states_of_a_pattern_are_walked_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_starts_of_values_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second spec with such a value finds what tokens begin it, though nothing else is alike."""
     walked: list[str] = []
-    compute = Insides._compute
+    compute = LexemeMasks._compute
 
-    def noted(self: Insides, q: int) -> Inside:
+    def noted(self: LexemeMasks, q: int) -> LexemeMask:
         walked.append(type(self._engine.state(q)).__name__)
         return compute(self, q)
 
-    monkeypatch.setattr(Insides, "_compute", noted)
+    monkeypatch.setattr(LexemeMasks, "_compute", noted)
     over = vocabulary()
     for name, starts in (("a", 1), ("other", 0)):
         walked.clear()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
-from structgen.masks.shared import LexemeMask
+from structgen.masks.parts import LexemeMask
 from tests.helpers.naive import DEAD, Place, TwinMachine, bits, random_machine
 from tests.kernels.masks.test_lexeme_walk import tokens_at, varied
 from tests.kernels.served import Array, Served
@@ -38,11 +38,11 @@ def scene(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int, P
 def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tuple[int, Array]:
     """What the walk beyond the lexeme of a pair returns, and the row it makes."""
     inside = LexemeMask(*walk_inside(served, vocabulary, pair >> 32))
-    inside.sort(vocabulary.nodes)
+    inside.sort_boundary_tokens(vocabulary.nodes)
     code, row = 0, inside.row
-    if inside.beyond is not None:
+    if inside.boundary_tokens is not None:
         room = kernels("masks.lexeme_walk").Rests(np.zeros(99, np.uint8), np.zeros(99, np.int64))
-        given = (vocabulary.nodes, inside.beyond, room, pair & 0xFFFFFFFF, deeper)
+        given = (vocabulary.nodes, inside.boundary_tokens, room, pair & 0xFFFFFFFF, deeper)
         walk = kernels("masks.boundary_tokens").walk_beyond
         code, row = changed(served, row, walk, given, vocabulary.stack())
     kernels("masks.lexeme_walk").spread(vocabulary.nodes, row)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
-from structgen.masks.mask_cache import Known
+from structgen.masks.mask_cache import MaskCache
 
 words = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-2, 3))
 keys = st.lists(words, max_size=5).map(tuple)
@@ -66,7 +66,7 @@ def test_records_are_found_by_their_words(
 
 def test_room_is_made_before_it_is_needed() -> None:
     """However long the keys are that a walk may look for."""
-    known = Known(words=3)
+    known = MaskCache(words=3)
     for asked in (1, 50, 2000):
         known.make_room(asked)
         assert len(known._arrays.key) >= 4 + asked

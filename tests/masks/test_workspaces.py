@@ -1,0 +1,71 @@
+"""In: walkers that come and go. Out: checks of the rooms that they work in."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import structgen
+from structgen import Constraint, Regex, Vocabulary
+from structgen.masks.pushdown_masks import PushdownMasks
+from structgen.masks.shared import SPARE, Workspace, shared_masks
+
+TOKENS = [*(bytes((b,)) for b in range(256)), b"ab", b"abc", b"cab", b"bca", b'"a', b'":']
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    """One that no other test has used."""
+    return Vocabulary([*TOKENS, None], eos_ids=[len(TOKENS)])
+
+
+def room_of(constraint: Constraint) -> Workspace:
+    """Where the walker of a constraint works."""
+    walker = constraint._masks
+    assert isinstance(walker, PushdownMasks)
+    return walker._workspace
+
+
+def first_mask(constraint: Constraint) -> list[int]:
+    """The tokens with which a text may begin."""
+    row = np.zeros(constraint.vocabulary.words, np.int32)
+    constraint.fill_mask(constraint.start, row)
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+
+
+def test_a_room_is_used_again_when_its_walker_is_gone(vocabulary: Vocabulary) -> None:
+    """Two constraints at once have two rooms; the next one has that of one that is gone."""
+    rooms = shared_masks(vocabulary).workspaces
+    made = [structgen.compile(Regex(pattern), vocabulary) for pattern in ("a.*", "b.*")]
+    for constraint in made:
+        first_mask(constraint)
+    assert room_of(made[0]) is not room_of(made[1])
+    left = room_of(made[0])
+    del constraint, made[0]
+    gc.collect()
+    assert [*rooms._spare] == [left]
+    following = structgen.compile(Regex("c.*"), vocabulary)
+    assert [bytes(TOKENS[t])[:1] for t in first_mask(following)] == [b"c", b"c"]
+    assert room_of(following) is left
+
+
+def test_what_a_walk_left_behind_changes_no_mask(vocabulary: Vocabulary) -> None:
+    """Words that were changed, and not collected, are forgotten before the next walk."""
+    common = shared_masks(vocabulary)
+    wanted = first_mask(structgen.compile({"type": "object"}, vocabulary))
+    gc.collect()
+    for room in common.workspaces._spare:
+        room.scratch.bits[:3], room.scratch.touched[:4] = -1, [3, 0, 1, 2]
+        room.scratch.stack[:], room.scratch.changed[:] = 7, -1
+    assert common.workspaces._spare
+    assert first_mask(structgen.compile({"type": "object"}, vocabulary)) == wanted
+
+
+def test_few_rooms_are_kept(vocabulary: Vocabulary) -> None:
+    """However many constraints there were at once."""
+    rooms = shared_masks(vocabulary).workspaces
+    for room in [rooms.take() for _ in range(3 * SPARE)]:
+        rooms.give_back(room)
+    assert len(rooms._spare) == SPARE
