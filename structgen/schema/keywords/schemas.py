@@ -26,6 +26,7 @@ from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants, is_listing, listed
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.any_value import free_costs
+from structgen.schema.machine.shortest_value import shortest_value
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import (
     FALSE,
@@ -214,6 +215,10 @@ class Schemas:
         if simple.is_reference(schema, place.dialect):
             schema, place = self._follow(place, schema["$ref"], "$ref")
         return isinstance(schema, dict) and simple.surely_satisfiable(schema, place.dialect)
+
+    def shortest_value(self, costs: Costs, form: NormalForm) -> object:
+        """A value that fits a normal form, with the shortest text."""
+        return shortest_value(costs, form)
 
     def expand(self, atom: Atom) -> NormalForm:
         """The normal form of one atom, made on first use."""

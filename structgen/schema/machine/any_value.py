@@ -7,18 +7,16 @@ happen inside such a value does not depend on the schema around it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from structgen.automata.lexer.json_lexemes import Layout
+from structgen.automata.lexer.lexicon import Lexicon
 from structgen.errors import BudgetError
+from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import TRUE, Expr
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.values import Value
-
-if TYPE_CHECKING:
-    from structgen.automata.lexer.json_lexemes import Layout
-    from structgen.automata.lexer.lexicon import Lexicon
-    from structgen.schema.machine.machine import JsonMachine
 
 
 class _Anything:
@@ -31,6 +29,9 @@ class _Anything:
         return expr == TRUE
 
     def negation(self, _expr: Expr) -> NoReturn:
+        _only_one()
+
+    def shortest_value(self, _costs: Costs, _form: NormalForm) -> NoReturn:
         _only_one()
 
     def one_of(self, _values: frozenset[Value]) -> NoReturn:
@@ -55,8 +56,6 @@ def free_machine(
     layout: Layout, declared: bool, gap: int, lexicon: Lexicon | None = None
 ) -> JsonMachine:
     """The machine that reads a value of any kind; its frames are the same with any lexicon."""
-    from structgen.schema.machine.machine import JsonMachine
-
     free = None if lexicon is None else free_machine(layout, declared, gap)
     costs = free_costs(declared, gap)
     return JsonMachine(ANYTHING, costs.normal_form_of, costs, layout, lexicon=lexicon, free=free)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from structgen.schema.machine import phrases
 from structgen.schema.machine.frames import JsonFrame, next_names, next_unnamed
 from structgen.schema.normal_form.forms import NormalForm
-from structgen.schema.report import words
 
 Describe = Callable[[Iterable[NormalForm]], str]
 
@@ -30,7 +30,7 @@ def expected(
     elif frame.kind == "array":
         wanted += [] if pending is None else [_value(pending, describe)]
     else:
-        wanted += words.keys(next_names(frame), others=bool(next_unnamed(frame)))
+        wanted += phrases.keys(next_names(frame), others=bool(next_unnamed(frame)))
     if closing and frame.stage not in ("key", "next"):
         wanted.append("'}'" if frame.kind == "object" else "']'")
     return " or ".join(wanted)
@@ -39,7 +39,7 @@ def expected(
 def _value(frame: JsonFrame, describe: Describe | None) -> str:
     """The value that a frame waits for."""
     needed = dict.fromkeys(t.need for t in frame.threads) or (0,)
-    return (describe or words.plain)([frame.vector[need] for need in needed])
+    return (describe or phrases.plain)([frame.vector[need] for need in needed])
 
 
 def missing(frame: JsonFrame) -> str:
@@ -47,4 +47,4 @@ def missing(frame: JsonFrame) -> str:
     if frame.kind != "object":
         return ""
     found = [t.matcher.missing(t.progress) for t in frame.threads]
-    return words.required([k for k in found[0] if all(k in names for names in found)])
+    return phrases.required([k for k in found[0] if all(k in names for names in found)])

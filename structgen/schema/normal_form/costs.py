@@ -65,6 +65,9 @@ class Expressions(Protocol):
     def surely_satisfiable(self, expr: Expr) -> bool:
         """Whether some value certainly fits, as far as is seen at a glance."""
 
+    def shortest_value(self, costs: Costs, form: NormalForm) -> object:
+        """A value that fits with the shortest text."""
+
 
 class Costs:
     """Costs of normal forms and matchers of alternatives, for one property order and gap length."""
@@ -101,6 +104,10 @@ class Costs:
         self._being_checked: set[NormalForm] = set()  # by `_surely_satisfiable`
         self._certain: set[NormalForm] = set()  # for which it said yes
         self._listing: set[Expr] = set()  # expressions whose values are being listed
+
+    def shortest_value(self, form: NormalForm) -> object:
+        """A value that fits a normal form, with the shortest text."""
+        return self._expressions.shortest_value(self, form)
 
     def of(self, expr: Expr) -> int | None:
         """Fewest bytes of a value that fits an expression, None if none does."""

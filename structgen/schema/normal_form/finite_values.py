@@ -141,24 +141,8 @@ def _containers(costs: Costs, expr: Expr) -> Iterator[Value]:
         form = replace(form, null=False, true=False, false=False, number=EMPTY, string=EMPTY)
         if costs.of_form(form) is None:
             return
-        found.append(value_of(_shortest_value(costs, form)))
+        found.append(value_of(costs.shortest_value(form)))
         yield found[-1]
-
-
-def _shortest_value(costs: Costs, form: NormalForm) -> object:
-    """A value that fits with the shortest text: the shortest completion of an empty text."""
-    from decimal import Decimal
-    from json import loads
-
-    from structgen.automata.pushdown.completion import Completions
-    from structgen.automata.pushdown.engine import Engine
-    from structgen.schema.machine.machine import JsonMachine
-    from structgen.schema.machine.whitespace import layout_of
-
-    layout, _ = layout_of("compact")
-    engine = Engine(lambda: JsonMachine(form, costs.normal_form_of, costs, layout))
-    text = Completions(engine).shortest(engine.start)
-    return loads(text, parse_int=Decimal, parse_float=Decimal)
 
 
 def has_perfect_matching(domains: list[list[Value]]) -> bool:

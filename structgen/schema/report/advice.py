@@ -9,7 +9,8 @@ import difflib
 import json
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from structgen.errors import StructgenError
 from structgen.regular.regex import matches
@@ -19,7 +20,6 @@ from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
 from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.inspection import COMPANIONS, Inspection, Visit
-from structgen.schema.report.support import Advice
 
 PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are not meant as keywords
 SHORTEST = 4  # letters of a keyword that a name may be a misspelling of
@@ -71,6 +71,20 @@ FOREIGN = {
     "nullable": 'OpenAPI\'s word; to allow null write "type": [..., "null"]',
     "discriminator": "OpenAPI's word; give each branch a `const` of its own instead",
 }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A remark on a legal schema. level: "warning" (hardly what was meant) or "info".
+
+    kind: the stable name of the remark; keyword: what it is about, "" for a whole subschema.
+    """
+
+    pointer: str
+    keyword: str
+    kind: str
+    level: Literal["warning", "info"]
+    message: str
 
 
 def advice_on(inspection: Inspection) -> Iterator[Advice]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from structgen.errors import SpecError, StructgenError
+from structgen.schema.report.advice import Advice, advice_on
 from structgen.schema.report.inspection import COMPANIONS, Inspection, Problem, Visit
 
 Status = Literal["enforced", "annotation", "refused", "broken"]
@@ -62,20 +63,6 @@ class NodeSupport:
 
 
 @dataclass(frozen=True)
-class Advice:
-    """A remark on a legal schema. level: "warning" (hardly what was meant) or "info".
-
-    kind: the stable name of the remark; keyword: what it is about, "" for a whole subschema.
-    """
-
-    pointer: str
-    keyword: str
-    kind: str
-    level: Literal["warning", "info"]
-    message: str
-
-
-@dataclass(frozen=True)
 class SupportReport:
     """What structgen makes of a schema.
 
@@ -119,7 +106,6 @@ def support(schema: Any, **options: Any) -> SupportReport:
     """
     from structgen.schema.coerce import coerce
     from structgen.schema.json_schema import JsonSchema
-    from structgen.schema.report.advice import advice_on
 
     if isinstance(schema, str | bytes | dict | bool):
         schema = JsonSchema(schema, **options)

@@ -6,29 +6,26 @@ is split into cases, and each case is described by a phrase per JSON type.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from structgen.errors import StructgenError
-from structgen.regular.regex import EMPTY
 from structgen.schema.keywords.schemas import Negation, Schemas
+from structgen.schema.machine.phrases import (
+    MAX_SHOWN,
+    NAMES,
+    bare,
+    cut,
+    listed,
+    named,
+    quoted,
+    some,
+)
 from structgen.schema.normal_form.cases import Cases, Members, Side, tightest
 from structgen.schema.normal_form.expressions import Expr, OneOf, allowed
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import value_of
 
-MAX_SHOWN = 12  # keys, values or phrases listed in a message
-MAX_LENGTH = 60  # characters of a pattern or a value
-
-NAMES = {
-    "null": "null",
-    "boolean": "true or false",
-    "number": "a number",
-    "string": "a string",
-    "array": "an array",
-    "object": "an object",
-}
 LIMITING = ("not", "if")  # keywords that limit values further, mostly without words of their own
 
 
@@ -69,7 +66,7 @@ class Words:
             if _admits(members, t)
         }
         more = [k for k in LIMITING if any(k in s and not _excluded(s) for _, s in members)]
-        excluded = [_quoted(value) for _, schema in members for value in _excluded(schema)]
+        excluded = [quoted(value) for _, schema in members for value in _excluded(schema)]
         more += ["not"] * any(isinstance(atom.value, Negation) for atom in case)
         limits = f" other than {', '.join(excluded)}" if excluded else ""
         limits += f" (limited further by {', '.join(map(repr, dict.fromkeys(more)))})" * bool(more)
@@ -90,52 +87,6 @@ class Words:
             yield from _array(members)
         elif type_ == "object":
             yield from _object(members)
-
-
-def named(form: NormalForm) -> dict[str, str]:
-    """The JSON types of the values that fit a normal form, by name and in words."""
-    truths = " or ".join(["true"] * form.true + ["false"] * form.false)
-    found = {
-        "null": form.null,
-        "boolean": bool(truths),
-        "number": form.number is not EMPTY,
-        "string": form.string is not EMPTY,
-        "array": bool(form.arrays),
-        "object": bool(form.objects),
-    }
-    names = NAMES | {"boolean": truths}
-    return {name: names[name] for name, possible in found.items() if possible}
-
-
-def bare(form: NormalForm) -> list[str]:
-    """The types that fit a normal form, without details."""
-    names = list(named(form).values())
-    return ["any value"] if names == list(NAMES.values()) else names
-
-
-def plain(forms: Iterable[NormalForm]) -> str:
-    """The types of the values that fit some of these normal forms."""
-    return " or ".join(dict.fromkeys(phrase for form in forms for phrase in bare(form)))
-
-
-def keys(names: list[str], *, others: bool) -> list[str]:
-    """The keys that may come next."""
-    if not names:
-        return ["another key"] * others
-    said = "the key" if len(names) == 1 else "one of the keys"
-    return [f"{said} {_some(map(_quoted, names))}"] + ["another key"] * others
-
-
-def required(names: list[str]) -> str:
-    """The keys that must still come, "" for none."""
-    return f"keys still required: {_some(names)}" if names else ""
-
-
-def listed(values: list[Any]) -> str:
-    """Given values: "the value 3", "one of 1, 2, 3"."""
-    if len(values) == 1:
-        return f"the value {_quoted(values[0])}"
-    return f"one of {_some(map(_quoted, values))}"
 
 
 def _excluded(schema: dict[str, Any]) -> list[Any]:
@@ -180,13 +131,13 @@ def _number(members: Members) -> Iterator[str]:
     sides: tuple[tuple[Side, str, str], ...] = (("minimum", ">", ">="), ("maximum", "<", "<="))
     found = [(tightest(members, side), strict, loose) for side, strict, loose in sides]
     bounds = [
-        f"{strict if b.strict else loose} {_quoted(b.written)}" for b, strict, loose in found if b
+        f"{strict if b.strict else loose} {quoted(b.written)}" for b, strict, loose in found if b
     ]
     if bounds:
         yield f" {' and '.join(bounds)}"
     steps = dict.fromkeys(s["multipleOf"] for _, s in members if "multipleOf" in s)
     if steps:
-        yield f" that is a multiple of {' and of '.join(map(_quoted, steps))}"
+        yield f" that is a multiple of {' and of '.join(map(quoted, steps))}"
 
 
 def _string(members: Members, *, formats: bool) -> Iterator[str]:
@@ -199,7 +150,7 @@ def _string(members: Members, *, formats: bool) -> Iterator[str]:
         yield f" in the format {' and '.join(asserted)}"
     patterns = dict.fromkeys(schema["pattern"] for _, schema in members if "pattern" in schema)
     if patterns:
-        yield f" that matches {' and '.join(_cut(pattern) for pattern in patterns)}"
+        yield f" that matches {' and '.join(cut(pattern) for pattern in patterns)}"
 
 
 def _array(members: Members) -> Iterator[str]:
@@ -211,7 +162,7 @@ def _array(members: Members) -> Iterator[str]:
 def _object(members: Members) -> Iterator[str]:
     names = dict.fromkeys(name for _, schema in members for name in schema.get("required", ()))
     if names:
-        yield f" with the key{'s' * (len(names) > 1)} {_some(names)}"
+        yield f" with the key{'s' * (len(names) > 1)} {some(names)}"
     yield _counted(members, "minProperties", "maxProperties", "key")
 
 
@@ -229,16 +180,3 @@ def _counted(members: Members, least: str, most: str, unit: str) -> str:
 
 def _number_of(count: int, unit: str) -> str:
     return f"{count} {unit}{'s' * (count != 1)}"
-
-
-def _some(texts: Iterable[str]) -> str:
-    shown = list(texts)
-    return ", ".join(shown[:MAX_SHOWN]) + (", ..." if len(shown) > MAX_SHOWN else "")
-
-
-def _quoted(value: Any) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
