@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import End, LexState, Row, Text, Vector
 from structgen.errors import BudgetError
-from structgen.grammar.ir import Terminal
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
 from structgen.regular.regex import EMPTY, Regex
 
@@ -123,13 +122,11 @@ def assembled(
     )
 
 
-def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
-    """The automata of a terminal. ordered: whether terminals have an order (not free lexing)."""
-    language, longer = terminal.language, terminal.longer
-    if terminal.lookahead is not None:
-        from structgen.grammar.lookaround.lookahead import lookahead_automata
+def of_languages(language: Regex, longer: Regex, ordered: bool) -> Automata:
+    """The automata of a terminal without lookaheads; see `automata_of`.
 
-        return lookahead_automata(terminal.lookahead, language, ordered, some=terminal.origin != "")
+    ordered: whether terminals have an order (not free lexing).
+    """
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)

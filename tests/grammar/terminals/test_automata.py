@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from structgen.grammar.ir import Terminal
-from structgen.grammar.terminals.automata import Automata, automata_of, of_terminal
+from structgen.grammar.lookaround.terminals import of_terminal
+from structgen.grammar.terminals.automata import Automata, automata_of
 from structgen.grammar.terminals.patterns import matches_of
 from structgen.regular.regex import EMPTY, literal
 
@@ -16,7 +17,7 @@ def test_literals_are_like_patterns(text: str, ordered: bool) -> None:
     """The same states, and lookahead states that cannot be told apart whatever follows."""
     told = of_terminal(Terminal("T", literal(text), text=text), ordered)
     made = automata_of(literal(text), EMPTY, ordered)
-    for field in ("next", "accepts", "own", "distance"):
+    for field in ("next", "accepts", "no_longer", "distance"):
         assert (getattr(told, field) == getattr(made, field)).all()
     assert_alike(told, made)
 
