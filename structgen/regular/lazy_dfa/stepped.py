@@ -158,7 +158,7 @@ class LengthLimited:
 
     state: Any
     most: int
-    is_nonempty: ClassVar[bool] = True  # dead states are never led to
+    live: ClassVar[bool] = True  # dead states are never led to
 
     @property
     def nullable(self) -> bool:
