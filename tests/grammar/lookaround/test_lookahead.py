@@ -33,7 +33,7 @@ def end_of(lookahead: int, pattern: str, rest: str, *, ordered: bool) -> bool:
     automata = automata_of(pattern, ordered=ordered)
     for byte in rest.encode():
         lookahead = int(automata.lookahead[lookahead, byte])
-    return not automata.fails[lookahead] and lookahead != VIOLATED
+    return not automata.violated_at_end[lookahead] and lookahead != VIOLATED
 
 
 def automata_of(pattern: str, *, ordered: bool) -> Any:
@@ -49,15 +49,15 @@ def check(pattern: str, text: str) -> None:
         automata, state, ends = automata_of(pattern, ordered=ordered), 0, []
         for count, char in enumerate([*text, ""]):
             if state >= 0 and automata.accepts[state]:
-                own = int(automata.own[state])
-                if end_of(own, pattern, text[count:], ordered=ordered):
+                no_longer = int(automata.no_longer[state])
+                if end_of(no_longer, pattern, text[count:], ordered=ordered):
                     ends.append(count)
             for byte in char.encode():
                 state = int(automata.next[state, byte]) if state >= 0 else -1
         wanted = length(pattern, text, 0)
         assert ends == ([] if wanted is None else [wanted]), (text, ordered)
-    match = int(automata.match[0])
-    assert end_of(match, pattern, text, ordered=True) == (wanted is None), text
+    no_match = int(automata.no_match[0])
+    assert end_of(no_match, pattern, text, ordered=True) == (wanted is None), text
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
