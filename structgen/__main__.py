@@ -1,4 +1,4 @@
-"""In: `python -m structgen ARGUMENTS`. Out: the same as the command `structgen ARGUMENTS`."""
+"""Run the command line: `python -m structgen ARGUMENTS` is `structgen ARGUMENTS`."""
 
 import sys
 

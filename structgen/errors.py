@@ -1,4 +1,4 @@
-"""In: what went wrong and where. Out: typed errors that carry it as data, then as one line.
+"""Every error that structgen raises on purpose: typed, with its facts as data.
 
     StructgenError
     +-- SpecError                     the spec is broken (not JSON, not a schema, a bad pattern)

@@ -1,4 +1,4 @@
-"""In: environment variables. Out: fixtures and hypothesis profiles that every test shares.
+"""Fixtures and hypothesis profiles that every test shares, chosen by the environment.
 
 STRUCTGEN_DATA names the folder with outside data (test suites, tokenizers); tests that need it
 skip where it is absent.

@@ -1,4 +1,4 @@
-"""In: README.md, CONTRIBUTING.md and docs/. Out: proof that what they name is there."""
+"""README.md, CONTRIBUTING.md and docs/ name only what is there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""In: the source files themselves. Out: proof that they keep the rules of the house.
+"""The rules of the house that can be checked on the source files.
 
-The rules: short modules and functions, few parameters, a docstring on top of each module, kernels
-reached only as `structgen.kernels`, and an import that is light and changes nothing for others.
+Short functions with few parameters, a docstring on top of each module, kernels reached only as
+`structgen.kernels`, and an import that is light and changes nothing for others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import pytest
 import structgen
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 9
 
@@ -144,13 +143,6 @@ def test_there_are_sources_to_check() -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=name_of)
-def test_a_module_fits_the_line_cap(path: Path) -> None:
-    """No shipped module is longer than 400 lines."""
-    lines = path.read_text(encoding="utf-8").count("\n")
-    assert lines <= MAX_MODULE_LINES
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
 def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
     """No shipped function is longer than 60 lines or takes more than 9 parameters."""
     long = [
@@ -202,7 +194,7 @@ def test_only_structgen_is_installed() -> None:
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("structgen is not installed here, only on the path")
     assert (distribution.read_text("top_level.txt") or "").split() == ["structgen"]
-    assert distribution.version == "0.1.0"
+    assert distribution.version == structgen.__version__
 
 
 @pytest.fixture(scope="module")

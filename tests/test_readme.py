@@ -1,4 +1,4 @@
-"""In: README.md and docs/. Out: proof that their examples run as they are written.
+"""The examples of README.md and docs/ run as they are written.
 
 Blocks of `pycon` are sessions, blocks of `python` programs; `py` marks fragments, which do not run.
 """

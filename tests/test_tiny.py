@@ -1,4 +1,4 @@
-"""In: twelve tokens. Out: the whole pipeline, held in one hand. Read this file first.
+"""The whole pipeline over twelve tokens, held in one hand. Read this file first.
 
 The vocabulary can write JSON like {"a":1} or {"a":[1,1]} and little else, so every mask fits on a
 line, and the expected ones below were worked out by hand.

@@ -73,7 +73,7 @@ def ways(
     def drawing(sampler: Sampler) -> Way:
         samplers = [sampler] * n
 
-        def step(i: int) -> gpu.Draws:
+        def step(i: int) -> gpu.DrawnTokens:
             return gpu.draw(logits, masks(i), samplers, numbers[i % len(numbers)])
 
         def launch(i: int) -> torch.Tensor:

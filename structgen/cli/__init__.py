@@ -1,1 +1,1 @@
-"""In: a command line. Out: JSON on stdout, all else on stderr, and an exit status."""
+"""The command line: results as JSON on stdout, all else on stderr, and an exit status."""

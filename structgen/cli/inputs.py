@@ -1,4 +1,4 @@
-"""In: paths, `-`, `module:Model`, names and texts from the command line. Out: specs, texts.
+"""Turn paths, `-`, `module:Model`, names and texts of the command line into specs and texts.
 
 Whatever is wrong with them becomes a StructgenError that names the place and says what to do.
 """

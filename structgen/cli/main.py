@@ -1,4 +1,4 @@
-"""In: command-line arguments. Out: an exit status; `structgen` and `python -m structgen` run this.
+"""Parse the command line and run a command; `structgen` and `python -m structgen` start here.
 
 Exit status: 0 fine, 1 the text does not fit or the schema gets warnings, 2 bad input or a failed
 run, 130 interrupted, 141 the reader of stdout went away.

@@ -1,4 +1,4 @@
-"""In: a parser. Out: the options that several commands share, and what they come to."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: what a command has to say. Out: results on stdout; messages, colours, progress on stderr.
+"""Write results to stdout; messages, colours and progress to stderr.
 
 Colours and progress lines appear only where a person looks on: on a terminal, unless NO_COLOR is
 set or TERM is `dumb`. Everything else is plain text, so that logs and pipes stay readable.

@@ -1,4 +1,4 @@
-"""In: the options of `--tokenizer`. Out: the Vocabulary that they describe."""
+"""Make the vocabulary that the options around `--tokenizer` describe."""
 
 from __future__ import annotations
 

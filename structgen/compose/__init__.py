@@ -1,1 +1,1 @@
-"""In: specs. Out: specs made of them: one after another, tags in free text, tools, all or any."""
+"""Specs made of specs: sequences, choices, tags in free text, tools, intersections, filters."""

@@ -1,4 +1,4 @@
-"""In: several specs. Out: a spec of the texts that fit all of them, exactly (`all_of`).
+"""The intersection of specs: the texts that fit all of them, exactly (`all_of`).
 
 Regular specs are intersected as languages. Another spec goes beside their intersection in a product
 automaton; two that are not regular have no automaton together in general, and are refused.

@@ -1,6 +1,6 @@
-"""In: a spec made of specs. Out: its automaton, its parts when it is parsed, its JSON.
+"""The base of specs that consist of other specs: automaton, values and JSON.
 
-Every such spec says how to lay itself out (see `layout`); the rest follows from that.
+Such a spec only says how its parts follow each other (see `compose.composite.layout`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from structgen.spec.base import Spec
 from structgen.spec.registry import spec_of
 
 
-class Laid(Composed):
+class CompositeSpec(Composed):
     """A spec whose texts consist of texts of other specs."""
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
@@ -35,14 +35,14 @@ class Laid(Composed):
 
 
 @dataclass(frozen=True)
-class Literal(Laid):
+class Literal(CompositeSpec):
     """Exactly one text. Special tokens may stand where it writes theirs."""
 
     text: str
     kind: ClassVar[str] = "literal"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         return layout.text(self.text, after)
 
     def language(self) -> Regex:

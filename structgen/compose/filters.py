@@ -1,4 +1,4 @@
-"""In: rules about words, letters, lengths. Out: specs of the texts that keep them, to combine.
+"""Rules about words, letters and lengths as specs, to combine with others by `all_of`.
 
     structgen.all_of(schema, filters.banned("secret"), filters.length(at_most=200))
 

@@ -1,11 +1,11 @@
-"""In: several specs. Out: one spec of all, one after another (`sequence`), or of any (`any_of`)."""
+"""Specs one after another (`sequence`), alternatives (`any_of`), and free text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structgen.compose.base import Laid, as_spec, from_json, to_json
+from structgen.compose.base import CompositeSpec, as_spec, from_json, to_json
 from structgen.compose.composite.layout import QUIET, Hub
 from structgen.compose.composite.scan_table import search_table
 from structgen.errors import SpecError, UnsatisfiableSchemaError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FreeText(Laid):
+class FreeText(CompositeSpec):
     """Any bytes at all, as a model without constraint writes them; but none of `excludes`.
 
     Special tokens are no text. Within a `Tag` free text ends where the tag's end comes first.
@@ -31,7 +31,7 @@ class FreeText(Laid):
         object.__setattr__(self, "excludes", texts(self.excludes, "excludes"))
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         table = search_table([], [text.encode() for text in self.excludes])
         return layout.scan(layout.table(table, "text"), {QUIET: after})
 
@@ -46,14 +46,14 @@ class FreeText(Laid):
 
 
 @dataclass(frozen=True)
-class InOrder(Laid):
+class InOrder(CompositeSpec):
     """A text of each spec, one after the other; parsed, a list of their values."""
 
     specs: tuple[Spec, ...]
     kind: ClassVar[str] = "sequence"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         for number in range(len(self.specs) - 1, -1, -1):
             after = layout.spec(self.specs[number], after, f"item {number}")
             after = layout.mark(self, number, after)
@@ -101,14 +101,14 @@ class InOrder(Laid):
 
 
 @dataclass(frozen=True)
-class AnyOf(Laid):
+class AnyOf(CompositeSpec):
     """A text of at least one of the specs; parsed, its value in the first that it fits."""
 
     specs: tuple[Spec, ...]
     kind: ClassVar[str] = "any_of"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         return Hub(
             [
                 layout.mark(self, number, layout.spec(spec, after, f"alternative {number}"))

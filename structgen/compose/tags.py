@@ -1,4 +1,4 @@
-"""In: tags: how they begin and end, what stands in them. Out: free text with tags, as a spec.
+"""Free text with tags: each has a begin, content that fits a spec, and an end.
 
 Text is free until a trigger has been written; then a tag must follow that begins with it, and after
 its end text is free again. A trigger counts however it is cut into tokens, and special tokens may
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from structgen.compose.base import Laid, as_spec, from_json, to_json
+from structgen.compose.base import CompositeSpec, as_spec, from_json, to_json
 from structgen.compose.composite.layout import QUIET, Hub
 from structgen.compose.composite.scan_table import choice_table, demanding, search_table
 from structgen.compose.sequences import texts
 from structgen.errors import BudgetError, SpecError
 from structgen.spec.partial_json import PartialValue
-from structgen.util.beginnings import held
+from structgen.util.partial_match import partial_match_length
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Layout
@@ -28,7 +28,7 @@ MAX_COUNTED = 1000  # tags that may be counted
 
 
 @dataclass(frozen=True)
-class Tag(Laid):
+class Tag(CompositeSpec):
     """`begin`, then a text of `content`, then `end`; parsed, the value of the content.
 
     content: whatever `compile` takes, a string stands for itself; None is free text, which goes on
@@ -53,7 +53,7 @@ class Tag(Laid):
             )
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         return layout.text(self.begin, self.lay_content(layout, after, self))
 
     def lay_content(self, layout: Layout, after: Hub, owner: object, mark: object = 0) -> Hub:
@@ -91,7 +91,8 @@ class Tag(Laid):
 
     def partial_value(self, data: bytes) -> PartialValue:
         """What the content so far says; what may be the beginning of the end is not part of it."""
-        text = data[: len(data) - held(data, [self.end.encode()])].decode(errors="replace")
+        sure = len(data) - partial_match_length(data, [self.end.encode()])
+        text = data[:sure].decode(errors="replace")
         if self.content is None:
             return PartialValue(begun=True, value=text, open=())
         content: PartialValue = self.content.partial(text)
@@ -117,7 +118,7 @@ class Tagged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tags(Laid):
+class Tags(CompositeSpec):
     """Free text in which tags may stand; parsed, the list of pieces of text and `Tagged`.
 
     tags: `Tag`s whose begins are not empty. triggers: beginnings of begins; once one has been
@@ -192,7 +193,7 @@ class Tags(Laid):
     # -- layout ---------------------------------------------------------------------------------
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         return _TagsLayout(self, layout, after).first()
 
     # -- values ---------------------------------------------------------------------------------
@@ -218,7 +219,8 @@ class Tags(Laid):
             found += [Tagged(note.mark, inside.value)] if inside.begun else []
             return PartialValue(begun=True, value=found, open=(len(found) - inside.begun,))
         rest = data[done:]
-        rest = rest[: len(rest) - held(rest, [tag.begin.encode() for tag in self.tags])]
+        begins = [tag.begin.encode() for tag in self.tags]
+        rest = rest[: len(rest) - partial_match_length(rest, begins)]
         if not rest or not self._has_text(len(notes) // 2):
             return PartialValue(begun=True, value=found, open=())
         found.append(rest.decode(errors="replace"))

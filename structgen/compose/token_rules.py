@@ -1,4 +1,4 @@
-"""In: rules about tokens. Out: a spec that only compiles, since a text alone does not show tokens.
+"""Rules about the tokens of a text: which ones, and how many.
 
 A rule about each token is a smaller vocabulary. A rule about their number is a constraint that
 counts: a token is allowed if some tokens after it end the text in time.

@@ -1,4 +1,4 @@
-"""In: specs and a vocabulary. Out: constraints from a folder on disk, made once for all processes.
+"""Keep constraints in a folder on disk, so that each is compiled once for all processes.
 
 A file for each spec (with its options), vocabulary and version of structgen, named by a digest of
 them. Files are replaced as a whole, so readers need no lock; whoever makes one holds a lock, so

@@ -1,9 +1,16 @@
-"""In: a spec and a vocabulary. Out: a constraint. START HERE: every stage, in order.
+"""Compile a spec for a vocabulary: this is where to start reading.
 
-spec      what the user wrote: a schema, a Python type, a pattern      structgen.schema
-automaton what reads its texts byte by byte, built on demand          structgen.automata
-masks     positions times the vocabulary's trie                       structgen.masks
-states    interned positions with their masks                         structgen.constraint
+`compile` takes each of these steps; `load` and `check` are short cuts through the same ones.
+
+1. What the user gave (a schema, a Python type, a pattern, a grammar) becomes a `Spec`, an immutable
+   value (`structgen.spec.base`, `structgen.schema.coerce`).
+2. The spec makes an `Automaton` over bytes, whose tables are filled as texts are read
+   (`structgen.automata.interface`; `structgen.automata.pushdown.engine` for schemas and patterns).
+3. The automaton and the vocabulary's trie give token masks (`structgen.masks.pushdown_masks`).
+4. A `Constraint` numbers the positions of the automaton as states, and keeps their masks
+   (`structgen.constraint.constraint`).
+
+Nothing is computed before somebody asks for it: a compiled constraint knows its start state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: a constraint over a vocabulary that lacks bytes. Out: the states that it can finish from.
+"""Which states can still be finished by tokens of a vocabulary that lacks some bytes.
 
 With a token for each single byte every text can be written, and there is nothing to do. A smaller
 vocabulary can be led into a state from which texts go on, but none of its tokens do. Such states
@@ -12,12 +12,12 @@ import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable
 
-FAR = 1 << 30  # the length of a completion that was not found
+NOT_FOUND = 1 << 30  # stands for the length of a completion
 MAX_SEARCHED = 5_000  # states looked at for one answer
 
 
 class Completable:
-    """Remembers which states some sequence of tokens finishes.
+    """Whether some sequence of tokens finishes a state; what was found is remembered.
 
     successors: state -> the states that text tokens lead to. ends: whether the text may end.
     completion: a short text to the end in the bytes of the tokens, None when there is none to be
@@ -41,7 +41,7 @@ class Completable:
         self._longest = max(map(len, tokens), default=0)
         self.gave_up = False
         self._known: dict[int, bool] = {}
-        self._finishing: set[Hashable] = set()
+        self._finishable: set[Hashable] = set()
         self._spelled: dict[bytes, bool] = {}
 
     def __call__(self, state: int) -> bool:
@@ -51,8 +51,8 @@ class Completable:
         """
         if state not in self._known:
             core = self._core(state)
-            if core in self._finishing or self._spells(self._completion(state)):
-                self._finishing.add(core)
+            if core in self._finishable or self._spells(self._completion(state)):
+                self._finishable.add(core)
                 self._known[state] = True
             else:
                 self._search(state)
@@ -72,10 +72,13 @@ class Completable:
 
     def _distance(self, state: int) -> int:
         text = self._completion(state)
-        return FAR if text is None else len(text)
+        return NOT_FOUND if text is None else len(text)
 
     def _search(self, start: int) -> None:
-        """Best first, so that a finish is found early; nothing found means all seen are lost."""
+        """Search for a state where the text may end, nearest completion first (best-first search).
+
+        If there is none, no state that was met can be finished.
+        """
         parents: dict[int, int | None] = {start: None}
         ties = itertools.count()
         queue = [(0, next(ties), start)]

@@ -1,8 +1,9 @@
-"""In: an automaton and a vocabulary. Out: the constraint: states are ints, masks are rows of bits.
+"""The `Constraint`: states of a text are ints, and each state has a mask.
 
-A state is an interned position in the text. Its mask is `inside | crossing`: the tokens that stay
-within the current lexeme (a property of the lexer state alone, shared by all states with it), and
-the tokens that cross its end (for which the syntax decides).
+A state is an interned position of the automaton, so states can be kept, compared and forked like
+any int. Its mask is the lexeme mask and the boundary tokens of `masks.pushdown_masks`, and the end
+tokens where the text may end. Masks are kept in a `MaskRows`; what takes too much memory is
+dropped and made again.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from structgen.spec.base import Spec
 from structgen.vocabulary.vocabulary import Vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
-MAX_BYTES = 256 << 20  # of memory for what one constraint has made
-TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8  # shares of these in it
-STEP_BYTES = 128  # of a remembered (state, token) -> state
-STATE_BYTES = 256  # of a state, with how it was reached
-UNKNOWN = -1  # the position of a state has been forgotten
-MAX_FORCED = 1 << 16  # bytes that are known to come, told at once
+MAX_BYTES = 256 << 20  # of memory for all that one constraint has made
+# Shares of it: tables of the automaton, mask rows, parts of masks, and steps by token.
+TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8
+STEP_BYTES = 128  # of a cached (state, token) -> state, about
+STATE_BYTES = 256  # of a state, with how it was reached, about
+UNKNOWN = -1  # the position of a state whose tables were dropped
+MAX_FORCED = 1 << 16  # bytes that `forced_bytes` returns at most
 CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
 
 
@@ -45,13 +47,13 @@ class Constraint:
     Attributes: `start`, the state before any token; `vocabulary`; `spec`. States are non-negative
     ints, or DEAD or FINAL; they stay valid as long as the constraint lives, in all threads.
 
-    What is made on demand takes at most about `max_bytes`, with a share for each kind: rows, of
-    which those used last are kept; parts of rows; steps; the tables of the automaton. Where one of
-    the last three outgrows its share, all of it is dropped; states remember the text that led to
-    them, and what is asked for is made again.
+    What is made on demand takes at most about `max_bytes`, with a share for each kind: mask rows,
+    of which those used last are kept; parts of masks; steps by token; the tables of the automaton.
+    Where one of the last three outgrows its share, all of it is dropped. Each state has a link to
+    the state before it and the bytes between, so its position can be found again by reading.
     """
 
-    leads_back = True  #: whether reading the text of a state again leads to its position
+    can_replay = True  #: whether reading the text of a state again leads to its position
 
     def __init__(
         self,
@@ -61,7 +63,10 @@ class Constraint:
         saved: Saved | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """Wrap an automaton of `spec`, or of both what makes them; `saved` has rows for it."""
+        """Wrap the automaton of `spec`; both may be functions that make them when needed.
+
+        saved: rows that were read from a file, for this automaton's positions.
+        """
         self._spec, self.vocabulary = spec, vocabulary
         if callable(automaton):
             self._restored = automaton
@@ -73,11 +78,13 @@ class Constraint:
         room = int(ROWS * max_bytes)
         self._rows = MaskRows(vocabulary.words, room, self, self.lock)
         self._write = self._rows.write
-        self._pairs: list[int] = []
-        self._from: list[int] = []  # the state that each came from, ~ of it by a special token,
-        self._by: list[bytes] = []  # and by what
+        self._positions: list[int] = []
+        # How each state was first reached: the state before it (~ of it by a special token) and
+        # the bytes in between.
+        self._from: list[int] = []
+        self._by: list[bytes] = []
         self._state_of: dict[int, int] = {}
-        self._steps: dict[int, dict[int, int]] = {}  # by state, and then by token
+        self._steps: dict[int, dict[int, int]] = {}  # state -> token -> state after it
         self._step_count = 0
         self._ends: dict[int, bool] = {}
         self._size, self._countdown = vocabulary.size, CHECK_EVERY
@@ -87,7 +94,7 @@ class Constraint:
         known = shared_masks(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
         self.start = self._intern((saved or self.automaton).start, DEAD, b"")
-        self._completable = None if self.writes_all_bytes else self._search()
+        self._completable = None if self.writes_all_bytes else self._completable_states()
         if self._completable is not None and not self._completable(self.start):
             error = BudgetError if self._completable.gave_up else UnsatisfiableSchemaError
             raise error(
@@ -98,12 +105,12 @@ class Constraint:
 
     @cached_property
     def spec(self) -> Spec:
-        """What the texts are."""
+        """What it was compiled from."""
         return self._spec() if callable(self._spec) else self._spec
 
     @cached_property
     def automaton(self) -> Automaton:
-        """What reads the texts. Raises ArtifactError where the file that has it is damaged."""
+        """The automaton of its spec. Raises ArtifactError where the file that has it is damaged."""
         return self._restored()
 
     @cached_property
@@ -111,7 +118,8 @@ class Constraint:
         return masks_of(self.automaton, self.vocabulary)
 
     @cached_property
-    def _most(self) -> int:  # bytes that the tables may take, those that were saved in any case
+    def _most(self) -> int:
+        """Bytes that the tables may take; twice those of a saved automaton in any case."""
         return max(int(TABLES * self.max_bytes), 2 * self.automaton.size["bytes"])
 
     @cached_property
@@ -147,75 +155,75 @@ class Constraint:
         if token_id in self._eos:
             return FINAL if self.is_accepting(state) else DEAD
         with self.lock:
-            self._stay_small()
-            pair = self.automaton.specials(self._pair(state)).get(text, DEAD)
-            return DEAD if pair < 0 else self._intern(pair, ~state, text)
+            self._limit_memory()
+            position = self.automaton.specials(self._position(state)).get(text, DEAD)
+            return DEAD if position < 0 else self._intern(position, ~state, text)
 
     def advance_bytes(self, state: int, data: bytes) -> int:
         """The state after some bytes of text, or DEAD."""
         return self.read(state, data)[0]
 
     def read(self, state: int, data: bytes) -> tuple[int, int]:
-        """The state after as many bytes as are allowed, DEAD if not all; and how many that is."""
+        """The state after `data`, DEAD if not all of it is allowed; and how many bytes are."""
         if state < 0:
             return (DEAD, 0) if data else (state, 0)
         with self.lock:
-            self._stay_small()
-            pair, count = self.automaton.run(self._pair(state), data)
-            return (DEAD if pair < 0 else self._intern(pair, state, data)), count
+            self._limit_memory()
+            position, count = self.automaton.run(self._position(state), data)
+            return (DEAD if position < 0 else self._intern(position, state, data)), count
 
-    def _intern(self, pair: int, came_from: int, by: bytes) -> int:
-        state = self._state_of.get(pair)
+    def _intern(self, position: int, came_from: int, by: bytes) -> int:
+        state = self._state_of.get(position)
         if state is None:
-            state = self._state_of[pair] = len(self._pairs)
-            self._pairs.append(pair)
+            state = self._state_of[position] = len(self._positions)
+            self._positions.append(position)
             self._from.append(came_from)
             self._by.append(by)
         return state
 
-    def _pair(self, state: int) -> int:
-        """The position of a state, which is good until `_stay_small` is called."""
-        pair = self._pairs[state]
-        return self._again(state) if pair == UNKNOWN else pair
+    def _position(self, state: int) -> int:
+        """The position of a state; `_limit_memory` may change it, so it must not be kept."""
+        position = self._positions[state]
+        return self._replayed(state) if position == UNKNOWN else position
 
-    def _stay_small(self) -> None:
-        """Drop the tables when they have grown too large; from time to time it looks."""
+    def _limit_memory(self) -> None:
+        """Drop tables that have grown too large; looks at their size every CHECK_EVERY calls."""
         self._countdown -= 1
         if self._countdown < 0:
             self._countdown = CHECK_EVERY
             if self._parts_bytes > PARTS * self.max_bytes:
                 del self._masks
-            if self.leads_back and self.automaton.size["bytes"] > self._most:
-                self._forget()
+            if self.can_replay and self.automaton.size["bytes"] > self._most:
+                self._drop_tables()
 
     @property
     def _parts_bytes(self) -> int:
         return self._masks.nbytes if "_masks" in self.__dict__ else 0
 
-    def _forget(self) -> None:
-        """Drop the automaton's tables and begin them anew."""
+    def _drop_tables(self) -> None:
+        """Drop the automaton's tables and begin them anew; states keep their numbers."""
         self.automaton = self.spec.of_text().automaton()
         self._saved = None  # its positions were those of the tables
         for name in ("_masks", "_completions", "_spelled"):
             self.__dict__.pop(name, None)
-        self._pairs = [UNKNOWN] * len(self._pairs)
-        self._pairs[self.start] = self.automaton.start
+        self._positions = [UNKNOWN] * len(self._positions)
+        self._positions[self.start] = self.automaton.start
         self._state_of = {self.automaton.start: self.start}
 
-    def _again(self, state: int) -> int:
-        """The position of a state that was forgotten, by reading its text again."""
-        way = []
-        while self._pairs[state] == UNKNOWN:
-            way.append(state)
+    def _replayed(self, state: int) -> int:
+        """The position of a state after `_drop_tables`, by reading its text again."""
+        path = []  # states back to one whose position is known
+        while self._positions[state] == UNKNOWN:
+            path.append(state)
             state = max(self._from[state], ~self._from[state])
-        pair = self._pairs[state]
-        for state in reversed(way):
+        position = self._positions[state]
+        for state in reversed(path):
             data, special = self._by[state], self._from[state] < 0
-            known = self.automaton.specials(pair) if special else {}
-            pair = known[data] if special else self.automaton.run(pair, data)[0]
-            self._pairs[state] = pair
-            self._state_of.setdefault(pair, state)
-        return pair
+            known = self.automaton.specials(position) if special else {}
+            position = known[data] if special else self.automaton.run(position, data)[0]
+            self._positions[state] = position
+            self._state_of.setdefault(position, state)
+        return position
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; then, and only then, EOS tokens are allowed."""
@@ -224,7 +232,7 @@ class Constraint:
         found = self._ends.get(state)
         if found is None:
             with self.lock:
-                found = self._ends[state] = self.automaton.is_accepting(self._pair(state))
+                found = self._ends[state] = self.automaton.is_accepting(self._position(state))
         return found
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
@@ -232,7 +240,7 @@ class Constraint:
         if state < 0:
             return frozenset()
         with self.lock:
-            return frozenset(self.automaton.next_bytes(self._pair(state)))
+            return frozenset(self.automaton.next_bytes(self._position(state)))
 
     def forced_bytes(self, state: int) -> bytes:
         """Bytes that every completion starts with, MAX_FORCED at most; b"" at a choice."""
@@ -240,13 +248,13 @@ class Constraint:
             return b""
         out = bytearray()
         with self.lock:
-            pair = self._pair(state)
-            while len(out) < MAX_FORCED and not self.automaton.is_accepting(pair):
-                byte = self.automaton.only_byte(pair)
+            position = self._position(state)
+            while len(out) < MAX_FORCED and not self.automaton.is_accepting(position):
+                byte = self.automaton.only_byte(position)
                 if byte < 0:
                     break
                 out.append(byte)
-                pair, _ = self.automaton.run(pair, bytes((byte,)))
+                position, _ = self.automaton.run(position, bytes((byte,)))
         return bytes(out)
 
     def shortest_completion(self, state: int) -> bytes:
@@ -254,21 +262,21 @@ class Constraint:
         if state < 0:
             return b""
         with self.lock:
-            return self._completions.shortest(self._pair(state))
+            return self._completions.shortest(self._position(state))
 
     def core(self, state: int) -> Hashable:
         """Equal for states with the same futures, up to the key that is being read."""
         if state < 0:
             return state
         with self.lock:
-            return self.automaton.core(self._pair(state))
+            return self.automaton.core(self._position(state))
 
     def branches(self, state: int) -> list[int]:
         """Some of the bytes that may come next: each other leads to the core of one of these."""
         if state < 0:
             return []
         with self.lock:
-            return self.automaton.branches(self._pair(state))
+            return self.automaton.branches(self._position(state))
 
     # -- masks ----------------------------------------------------------------------------------
 
@@ -303,43 +311,44 @@ class Constraint:
         return self._rows.id_of(state)
 
     def twin(self, state: int) -> int | None:
-        """Another state that is known to have the same mask, if there is one."""
-        known = "_masks" in self.__dict__ and state >= 0 and self._completable is None
-        return self._state_of.get(self._masks.cached_position(self._pair(state))) if known else None
+        """Another state that is known to have the same mask; None if there is none."""
+        if "_masks" not in self.__dict__ or state < 0 or self._completable is not None:
+            return None
+        return self._state_of.get(self._masks.cached_position(self._position(state)))
 
     def write_row(self, state: int, row: Row) -> None:
-        """Write the mask of a state, as it was saved or worked out; `fill_mask` keeps it, too."""
+        """Write the mask of a state as it was saved, or compute it; `fill_mask` also keeps it."""
         if state < 0:
             row[:] = 0
             return
-        if self._saved is not None and self._saved.write(self._pair(state), row):
+        if self._saved is not None and self._saved.write(self._position(state), row):
             return
-        self._stay_small()
-        pair = self._pair(state)
-        ends = self._masks.write(pair, row)
+        self._limit_memory()
+        position = self._position(state)
+        ends = self._masks.write(position, row)
         if ends is not None:
             self._ends[state] = ends
         if self._completable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
-            pair = self._pair(state)
+            position = self._position(state)
         if self.is_accepting(state):
             allow(row, self.vocabulary.eos_ids)
-        specials = self.automaton.specials(pair)
+        specials = self.automaton.specials(position)
         if specials:
             allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]
 
-    def _search(self) -> Completable:
-        """For a vocabulary that cannot write every byte: which states it can finish from."""
+    def _completable_states(self) -> Completable:
+        """For a vocabulary that cannot write every byte: which states its tokens can finish."""
         texts = frozenset(map(self.vocabulary.token_bytes, self.vocabulary.text_ids.tolist()))
         self._alphabet = frozenset(b"".join(texts))
         return Completable(self._successors, self.is_accepting, self._finish, self.core, texts)
 
     def _successors(self, state: int) -> list[int]:
-        """The states after the tokens of text that fit, whether or not others can follow these."""
-        tokens = self._tokens_of(self._masks.row(self._pair(state)))
+        """The states after the text tokens that fit, whether or not these can be finished."""
+        tokens = self._tokens_of(self._masks.row(self._position(state)))
         return [self.advance_bytes(state, self.vocabulary.token_bytes(t)) for t in tokens]
 
     @cached_property
@@ -348,30 +357,30 @@ class Constraint:
 
     def _finish(self, state: int) -> bytes | None:
         try:
-            return self._spelled.shortest(self._pair(state))
+            return self._spelled.shortest(self._position(state))
         except BudgetError:
             return None
 
     def precompute(
         self, max_states: int = 10_000, progress: Callable[[int, int], None] | None = None
     ) -> int:
-        """Make the masks of at most `max_states` states ahead of time; see `explore`.
+        """Compute the masks of at most `max_states` states ahead of time; see `explore`.
 
-        Returns how many have theirs now; `progress` gets (done, known) from time to time.
+        Returns how many states have been visited; `progress` gets (done, known) from time to time.
         """
         return explore(self, max_states, progress).states
 
     @property
     def full(self) -> bool:
-        """Whether rows take all the memory that they may, so that others are dropped for new."""
+        """Whether rows take all the memory that they may, so that new ones replace old ones."""
         return self._rows.current.full
 
     @property
     def size(self) -> dict[str, int]:
-        """How much has been built, in numbers; "bytes" is about the memory of all of it."""
+        """Counts of what has been built, by kind; "bytes" is about the memory of all of it."""
         with self.lock:
             built = self.automaton.size
-            states, steps, rows = len(self._pairs), self._step_count, self._rows.current
+            states, steps, rows = len(self._positions), self._step_count, self._rows.current
             kept = STATE_BYTES * states + STEP_BYTES * steps + self._parts_bytes + rows.nbytes
             found = {"states": states, "steps": steps, "rows": len(rows)}
             return built | found | {"bytes": built["bytes"] + kept}
@@ -379,14 +388,14 @@ class Constraint:
     # -- saving ---------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, npt.NDArray[Any]]:
-        """What a file keeps of the rows: by position, as `saved_rows.pack` has it."""
+        """The arrays that a file has of the mask rows; see `saved_rows.pack`."""
         with self.lock:
             rows = {} if self._saved is None else dict(self._saved.items())
-            rows |= {self._pair(s): kept for s, kept in self._rows.current.items() if s >= 0}
+            rows |= {self._position(s): kept for s, kept in self._rows.current.items() if s >= 0}
             return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the constraint, its first mask and all that it has made to a file for `load`."""
+        """Write the constraint, its first mask and all that it has built to a file for `load`."""
         save(self, path)
 
     def expected(self, state: int) -> str:
@@ -394,10 +403,10 @@ class Constraint:
         if state < 0:
             return "nothing"
         with self.lock:
-            return self.automaton.expected(self._pair(state))
+            return self.automaton.expected(self._position(state))
 
 
 @singledispatch
 def constraint_of(spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-    """The constraint of a spec over a vocabulary; specs that need another kind register theirs."""
+    """The constraint of a spec over a vocabulary; specs with constraints of their own register."""
     return Constraint(spec, vocabulary, spec.automaton(), max_bytes=max_bytes)

@@ -1,4 +1,4 @@
-"""In: a constraint. Out: the same, with the masks of its states made ahead of time; and what came.
+"""Compute the masks of a constraint's states ahead of time.
 
 Breadth-first, by single bytes, so that every way to cut a text into tokens is covered. Positions
 that are known to have the same futures are followed once: an automaton that is finite up to those

@@ -1,1 +1,1 @@
-"""In: constraint states. Out: their mask rows, and logits with everything else at -inf."""
+"""Token masks: which tokens may come next. `pushdown_masks` says what a mask is made of."""

@@ -1,4 +1,4 @@
-"""In: mask rows and logits. Out: the one definition of the mask layout, and masked logits.
+"""The layout of mask rows, and logits masked with them.
 
 Mask rows are int32[n, words] with words = ceil(V / 32); token t is allowed iff bit t % 32 of word
 t // 32 is set. Bits at V and beyond mean nothing. `apply` takes numpy arrays and torch tensors.

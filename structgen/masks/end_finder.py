@@ -1,4 +1,4 @@
-"""In: an automaton, a vocabulary, how texts end and what follows. Out: the nodes where texts end.
+"""Find where texts of an automaton can end inside tokens, when another text follows them.
 
 A token that holds the end of a part and the beginning of the next is rare. So the few beginnings of
 tokens at which that could be, by the bytes on both sides, are a small vocabulary of their own, and

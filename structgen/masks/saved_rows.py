@@ -1,4 +1,4 @@
-"""In: mask rows by position of an automaton. Out: arrays for a file, from which each comes back.
+"""Pack mask rows into arrays for a file, and make each again when it is needed.
 
 Rows of one constraint resemble each other: most are a few tokens, or all that may stand in a string
 and a few tokens. So a row is stored as the words in which it differs from another one, which takes

@@ -1,4 +1,4 @@
-"""In: the rows of a byte automaton, a vocabulary. Out: the tokens it reads, where nodes lead."""
+"""Walk a vocabulary's trie with a byte automaton whose transitions are rows of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every spec is: a set of texts, which makes the automaton that reads them."""
+"""The base of all specs: a set of texts, as an immutable value that makes an automaton."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ ANY_BYTE = frozenset(range(256))
 
 
 class Spec(ABC):
-    """A set of texts."""
+    """A set of texts: what a user asks for.
+
+    kind: the name under which `spec.registry` and saved files know the class.
+    """
 
     kind: ClassVar[str]
 
     @abstractmethod
     def automaton(self, saved: Stored | None = None) -> Automaton:
-        """What reads exactly these texts: new, or as `Automaton.stored` described it.
+        """The automaton of exactly these texts: new, or as `Automaton.stored` described it.
 
         Raises the errors of `structgen.errors`.
         """
@@ -32,16 +35,16 @@ class Spec(ABC):
     def restored(cls, spec: Callable[[], Spec], saved: Stored) -> Automaton:
         """The automaton that `Automaton.stored` described, with the same positions.
 
-        `spec` makes the spec, which may take long; it is called when something is missing.
+        `spec` makes the spec, which may take long; it is only called when something is missing.
         """
         return spec().of_text().automaton(saved)
 
     def of_text(self) -> Spec:
-        """The spec without what it says of tokens: its automaton is that of its constraints."""
+        """The spec without its rules about tokens, which an automaton over bytes cannot know."""
         return self
 
     def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
-        """The vocabulary of its constraints: without the tokens that the spec rules out."""
+        """The vocabulary without the tokens that the spec rules out."""
         return vocabulary
 
     @abstractmethod
@@ -53,35 +56,35 @@ class Spec(ABC):
         return text
 
     def partial(self, text: str) -> PartialValue:
-        """What the beginning of a text says already; here, itself."""
+        """The value so far of a text that is not finished; here, the text itself."""
         return PartialValue(begun=bool(text), value=text, open=())
 
     def expected(self, automaton: Automaton, at: int, _read: bytes) -> str:
-        """What may come next in words, where its automaton has read a beginning up to `at`."""
+        """What may come next, in words for messages; `at` is the position after a beginning."""
         return automaton.expected(at)
 
     def portable(self) -> Spec:
-        """A spec of the same texts that `from_json` can make again."""
+        """A spec of the same texts that can be written as JSON (a Python type becomes a schema)."""
         return self
 
     def language(self) -> Regex | None:
-        """The texts as a regular language, where they are one that is known as such; else None.
+        """The texts as a regular language; None where they are not known to be one.
 
         Raises what compiling the spec would raise.
         """
         return None
 
     def regular_language(self) -> Regex | None:
-        """`language`, also of a grammar without recursion, whose `language` is None."""
+        """The same, but also for grammars without recursion, whose `language` is None."""
         return self.language()
 
     def last_bytes(self) -> frozenset[int]:
-        """Bytes among which is the last byte of every text (all 256 where nobody knows)."""
+        """Bytes that a text may end with; all 256 where that is not known."""
         return ANY_BYTE
 
 
 class MachineSpec(Spec):
-    """A set of texts that a pushdown automaton over lexemes reads."""
+    """A spec whose texts a pushdown automaton over lexemes reads (`automata.pushdown`)."""
 
     @abstractmethod
     def machine(self) -> Machine[Any]:

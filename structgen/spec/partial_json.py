@@ -1,4 +1,4 @@
-"""In: JSON text, cut off anywhere. Out: PartialValue: the value so far, and what of it is final.
+"""Read JSON text that is cut off anywhere: its value so far, and which parts are final.
 
 Final is what no continuation can change, given that keys do not repeat: a closed string, object or
 array, a number that something follows, a literal as soon as it has begun. Only the value being

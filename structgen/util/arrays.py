@@ -1,4 +1,9 @@
-"""Arrays that grow, and arrays whose memory is taken page by page where it is written to."""
+"""Arrays that grow, and large arrays whose memory is taken page by page as it is written to.
+
+Tables are allocated for more than most uses need. A page of an anonymous memory map costs nothing
+until it is written to, so that is free; maps are used again, since to get pages anew takes longer
+than to write to them.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: from so many bytes on numpy asks for huge pages of memory. The first write to one clears all of
-#: it, which takes as long as a hundred masks, and uses it up though most of a table stays unwritten
+#: Bytes from which numpy asks for huge pages. The first write to one clears all of it, which takes
+#: as long as a hundred masks, and uses memory that most tables never write to.
 HUGE = 1 << 22
-KEPT = 1 << 22  # bytes at the beginning of a room whose pages stay when it is given back
-SPARE = 4  # rooms of each size that are kept for who comes next
+KEPT = 1 << 22  # bytes at the beginning of a map whose pages are kept when it is given back
+SPARE = 4  # maps of each size that are kept for the next arrays
 
 
 class Pages:
-    """Memory of which nobody knows how much will be used; sizes are powers of two.
+    """A pool of memory maps, whose sizes are powers of two.
 
-    To take a page anew takes longer than to write to it, so rooms go from one array to the next.
     Safe to use from many threads, and after a fork.
     """
 
@@ -32,34 +36,34 @@ class Pages:
         self._lent: dict[int, tuple[weakref.ref[Any], mmap.mmap]] = {}  # by the id of the array
 
     def take(self, size: int) -> npt.NDArray[np.int32]:
-        """At least `size` bytes; when the array and its views are gone, others get its room."""
+        """An array of at least `size` bytes; when it and its views are gone, its map is reused."""
         size = 1 << (size - 1).bit_length()
         try:
-            room = self._spare[size].pop()
+            block = self._spare[size].pop()
         except (KeyError, IndexError):
-            room = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             with contextlib.suppress(AttributeError, OSError):  # where there are no huge pages
-                room.madvise(mmap.MADV_NOHUGEPAGE)
-        found = np.frombuffer(room, np.int32)
+                block.madvise(mmap.MADV_NOHUGEPAGE)
+        found = np.frombuffer(block, np.int32)
         key = id(found)
-        self._lent[key] = weakref.ref(found, lambda _: self._give(key)), room
+        self._lent[key] = weakref.ref(found, lambda _: self._give_back(key)), block
         return found
 
-    def _give(self, key: int) -> None:
-        _, room = self._lent.pop(key)
-        spare = self._spare.setdefault(len(room), [])
+    def _give_back(self, key: int) -> None:
+        _, block = self._lent.pop(key)
+        spare = self._spare.setdefault(len(block), [])
         if len(spare) < SPARE:
             with contextlib.suppress(AttributeError, OSError):
-                if len(room) > KEPT:
-                    room.madvise(mmap.MADV_DONTNEED, KEPT)
-                spare.append(room)
+                if len(block) > KEPT:
+                    block.madvise(mmap.MADV_DONTNEED, KEPT)
+                spare.append(block)
 
     def end(self) -> None:
-        """Take no rooms back any more: what that needs is going, too."""
+        """Take no maps back any more: the interpreter is shutting down."""
         self._lent = {}
 
     def forget(self) -> None:
-        """Let all rooms go."""
+        """Free all spare maps."""
         self._spare = {}
 
 
@@ -69,7 +73,7 @@ atexit.register(_pages.end)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:
-    """An int32 array of that shape; what is in it is undefined."""
+    """An int32 array of a shape, with undefined content, like `np.empty`."""
     count = prod(shape)
     if 4 * count < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(shape, np.int32)
@@ -79,10 +83,10 @@ def paged(*shape: int) -> npt.NDArray[np.int32]:
 def with_room(
     array: npt.NDArray[Any], count: int, fill: Any = 0, used: int | None = None
 ) -> npt.NDArray[Any]:
-    """The array, or a copy with at least twice the room, so that it has `count` entries.
+    """The array if it has `count` entries, else a copy that has, and at least twice the room.
 
-    fill: what the new entries are, None when they are written before they are read. used: how many
-    of those that are there matter, all if None.
+    Rows are counted along the first axis. fill: the value of new entries; None leaves them
+    undefined. used: how many old entries are copied; None for all.
     """
     if count <= len(array):
         return array

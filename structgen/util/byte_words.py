@@ -1,4 +1,4 @@
-"""In: a set of bytes. Out: the set in words, for messages."""
+"""Describe a set of bytes in words, for messages."""
 
 from __future__ import annotations
 

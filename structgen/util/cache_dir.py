@@ -1,4 +1,4 @@
-"""In: the environment. Out: the directory in which structgen keeps what it can rebuild."""
+"""Find the directory for files that structgen can rebuild."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""In: a method without arguments. Out: an attribute that it finds when somebody first asks for it.
+"""Cached attributes that cost one dictionary lookup and no lock.
 
-Such is the hash of a tuple that is looked up often (`HashedOnce`). As
-`functools.cached_property` of Python 3.12; that of 3.11 takes a lock each time, which takes longer
-than most of what is found here.
+`functools.cached_property` does the same from Python 3.12 on; that of 3.11 takes a lock each time,
+which takes longer than most of what is computed here. `CachedHash` caches the hash of a tuple.
 """
 
 from __future__ import annotations
@@ -13,35 +12,35 @@ from typing import Any, Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class found_once(Generic[T]):  # noqa: N801  used as `property` is
-    """Decorates a method. What it returns replaces it in the object, which has a dictionary."""
+class cached_attribute(Generic[T]):  # noqa: N801  used as `property` is
+    """Decorator: an attribute computed by a method on first use, then kept in the object's dict."""
 
-    def __init__(self, find: Callable[[Any], T]) -> None:
-        self._find = find
-        self._name = find.__name__
-        self.__doc__ = find.__doc__
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
 
     @overload
-    def __get__(self, instance: None, owner: type) -> found_once[T]: ...
+    def __get__(self, instance: None, owner: type) -> cached_attribute[T]: ...
 
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
 
-    def __get__(self, instance: object | None, owner: type) -> found_once[T] | T:
-        """The attribute, found out."""
+    def __get__(self, instance: object | None, owner: type) -> cached_attribute[T] | T:
+        """Compute the attribute, and keep it."""
         if instance is None:
             return self
-        found = instance.__dict__[self._name] = self._find(instance)
-        return found
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
 
 
-class HashedOnce:
-    """A tuple that has a dictionary, in which its hash is kept: for those looked up again often."""
+class CachedHash:
+    """A base for tuples with a dict, which caches their hash: for keys that are looked up often."""
 
     def __hash__(self) -> int:
         """That of the tuple."""
         return self._hash
 
-    @found_once
+    @cached_attribute
     def _hash(self) -> int:
         return tuple.__hash__(self)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""In: a JSON header and numpy arrays. Out: one checked file that is mapped back in as it was.
+"""A checked file format: a JSON header and numpy arrays in one file that is memory-mapped.
 
 Layout, little-endian, every byte covered by a check:
 

@@ -1,4 +1,4 @@
-"""In: the beginning of a JSON text. Out: the JSON Pointer of the value being read at its end."""
+"""JSON Pointers (RFC 6901), and that of the value at the end of a cut-off JSON text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: where names are defined. Out: a module's `__getattr__`, which imports them on first use."""
+"""Import the names of a module on first use (PEP 562)."""
 
 from __future__ import annotations
 

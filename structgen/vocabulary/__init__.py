@@ -1,1 +1,1 @@
-"""In: tokenizers of any make. Out: the bytes of every token (Vocabulary) and their trie (Trie)."""
+"""Tokenizers of any kind as a `Vocabulary`: the bytes of every token, and their trie."""

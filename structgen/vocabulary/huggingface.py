@@ -1,4 +1,4 @@
-"""In: the JSON of a `tokenizers` tokenizer. Out: the bytes of every token, and which are special.
+"""Read the bytes of every token from the JSON of a `tokenizers` tokenizer.
 
 Which bytes a token stands for is what the tokenizer's *decoder* makes of it in the middle of a
 text. The decoder is read, not guessed from the name of a class; one whose output is not the

@@ -1,4 +1,4 @@
-"""In: a function of a vocabulary. Out: the same value for all who ask, made once for each."""
+"""Cache a function of a vocabulary, for as long as the vocabulary lives."""
 
 from __future__ import annotations
 

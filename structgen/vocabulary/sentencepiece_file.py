@@ -1,4 +1,4 @@
-"""In: a SentencePiece `.model` file. Out: its pieces and the settings that decide their bytes.
+"""Read the pieces of a SentencePiece `.model` file, and the settings that decide their bytes.
 
 The file is one protocol buffer message (`ModelProto`); this reads the few fields that matter, so
 that no package is needed for it. Field numbers are those of `sentencepiece_model.proto`.

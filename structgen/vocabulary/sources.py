@@ -1,4 +1,4 @@
-"""In: tokenizer files and objects. Out: a Vocabulary with the bytes of every token."""
+"""Make token tables from tiktoken and SentencePiece files and from transformers tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the bytes of every text token. Out: their trie in depth-first order, in flat arrays.
+"""The trie of all text tokens, in depth-first order, in flat arrays.
 
 A walk is one loop without recursion: keep one automaton state per depth; at node `i`, step from
 the state at depth `depth[i] - 1` by `byte[i]`; if that is dead, go on at `end[i]`, else at `i + 1`.

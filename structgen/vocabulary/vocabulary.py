@@ -1,4 +1,4 @@
-"""In: the bytes of every token and which ids are special. Out: Vocabulary, all that the rest sees.
+"""The `Vocabulary`: bytes of every token, and which ids are special.
 
 A token is text unless it is special, an end token, empty, or absent (None, or an id beyond the
 table): only text tokens ever match text. Where tables come from is in `vocab_sources`.

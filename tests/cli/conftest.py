@@ -1,4 +1,4 @@
-"""In: nothing. Out: a schema file and a small tokenizer file for the commands."""
+"""A schema file and a small tokenizer file for tests of the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: `structgen align` on a tiny model. Out: that the summary, the JSON and the page come."""
+"""`structgen align` writes a summary, JSON and a page, on a tiny model."""
 
 from __future__ import annotations
 

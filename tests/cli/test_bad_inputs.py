@@ -1,4 +1,4 @@
-"""In: broken files, models and options. Out: exit status 2 and one line that names the place."""
+"""Broken files, models and options give exit status 2 and a line that names the place."""
 
 from __future__ import annotations
 

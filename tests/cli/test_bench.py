@@ -1,4 +1,4 @@
-"""In: `structgen bench ...`. Out: proof that jsonschemabench gets all of it."""
+"""`structgen bench` hands all its arguments to jsonschemabench."""
 
 from __future__ import annotations
 

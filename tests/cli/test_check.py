@@ -1,4 +1,4 @@
-"""In: texts and a schema. Out: `check` agrees with an independent validator and names the fault."""
+"""`check` agrees with an independent validator and names the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: schema files. Out: `check-schema` says what is enforced; its status sums that up."""
+"""`check-schema` says what is enforced, and sums it up in its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: whole command lines. Out: JSON on stdout that an independent validator accepts, or a file."""
+"""Whole command lines write JSON that an independent validator accepts, or a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: folders of specs. Out: proof that `compile` makes each file once, and `inspect` reads it."""
+"""`compile` makes each file of a folder of specs once, and `inspect` reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a beginning and a token. Out: `explain` says what may follow, and which byte is refused."""
+"""`explain` says what may follow a beginning, and which byte of a token is refused."""
 
 from __future__ import annotations
 

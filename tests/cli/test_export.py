@@ -1,4 +1,4 @@
-"""In: schema files. Out: `export` writes a schema that can be piped on, and tells what was lost."""
+"""`export` writes a schema that can be piped on, and says what was lost."""
 
 from __future__ import annotations
 

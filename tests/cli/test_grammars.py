@@ -1,4 +1,4 @@
-"""In: commands about grammars. Out: proof that files and shipped grammars work like schemas."""
+"""Grammar files and shipped grammars work in all commands, as schemas do."""
 
 from __future__ import annotations
 

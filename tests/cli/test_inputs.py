@@ -1,4 +1,4 @@
-"""In: prompts, files and models that are fine. Out: exactly what they say."""
+"""Prompts, files and models are read exactly as they are."""
 
 from __future__ import annotations
 

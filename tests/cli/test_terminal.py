@@ -1,4 +1,4 @@
-"""In: texts for a terminal, a pipe or a dumb terminal. Out: what each of them gets to see."""
+"""What is written to a terminal, a pipe and a dumb terminal."""
 
 from __future__ import annotations
 

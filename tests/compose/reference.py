@@ -1,4 +1,4 @@
-"""In: a tree of tags, a text. Out: whether the text is one of its texts, by trying everything.
+"""A reference for tags: whether a text is one of a tree's texts, by trying everything.
 
 The naive twin of the specs of `structgen.compose`: it imports nothing from them. A form reads a
 text from some place and says where it may have ended.

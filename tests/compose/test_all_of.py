@@ -1,4 +1,4 @@
-"""In: a schema or tags, and rules. Out: proof that their product is exact and has no dead ends."""
+"""The product of a schema or tags with rules is exact and has no dead ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: docstrings in the styles that people write. Out: proof that parameters are told alike."""
+"""Parameters are described alike in docstrings of all the styles that people write."""
 
 from __future__ import annotations
 

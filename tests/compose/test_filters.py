@@ -1,4 +1,4 @@
-"""In: rules about words, letters, lengths. Out: proof that they mean what Python's `re` says."""
+"""Rules about words, letters and lengths mean what Python's `re` says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: recursive grammars and regular rules. Out: proof that they combine exactly, dead ends never.
+"""Recursive grammars and regular rules combine exactly, without dead ends.
 
 The oracles are definitions: a text fits the grammar (`tests.grammar.reference`, a least fixed
 point) and Python's `re` matches it.

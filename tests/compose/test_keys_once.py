@@ -1,4 +1,4 @@
-"""In: objects of any keys, alone and inside other specs. Out: proof that no key comes twice."""
+"""No key of an object comes twice, in objects alone and inside other specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: texts of specs made of specs, cut off anywhere. Out: proof that partial values only grow."""
+"""Partial values of composed specs only grow as the text does."""
 
 from __future__ import annotations
 

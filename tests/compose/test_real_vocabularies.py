@@ -1,4 +1,4 @@
-"""In: the vocabulary of Llama 3. Out: proof that tags work where tokens cut everything anywhere."""
+"""Tags work over the vocabulary of Llama 3, where tokens cut everything anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: grammars without recursion as rules. Out: proof that they combine as patterns do."""
+"""Grammars without recursion combine as patterns do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: random trees of tags. Out: proof that texts, masks and values are those of the naive twin."""
+"""Texts, masks and values of random tags are those of the naive reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: rules about tokens. Out: proof that they are about tokens, and exact where all are listed."""
+"""Rules about tokens hold for tokens, and are exact where all texts are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: tools in every call format. Out: proof that each call parses, names a tool, and fits it."""
+"""In every call format each call parses, names a tool, and fits its parameters."""
 
 from __future__ import annotations
 

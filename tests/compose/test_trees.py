@@ -1,4 +1,4 @@
-"""In: random trees of sequences, choices, free text and tags. Out: proof that they are exact."""
+"""Random trees of sequences, choices, free text and tags are read exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: constraints, files, and damage to them. Out: proof that loading gives the same, or an error.
+"""Loading a saved constraint gives the same constraint, or an error when it is damaged.
 
 Files forged here have right checksums, so that only what reads the numbers stands in their way.
 """

@@ -1,4 +1,4 @@
-"""In: a folder, specs, processes. Out: proof that each constraint is made once, and right."""
+"""A cache folder makes each constraint once, for threads and processes, and right."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_spec_with_a_rule_about_tokens_is_compiled_once(
     assert len(compiled) == 1
     for text in (b"", b"tr", b"true", b"aaa"):
         np.testing.assert_array_equal(first_row(loaded, text), first_row(made, text))
-    loaded._forget()
+    loaded._drop_tables()
     np.testing.assert_array_equal(first_row(loaded, b"aa"), first_row(made, b"aa"))
     cache.store(loaded)
     assert len(cache) == 1

@@ -1,4 +1,4 @@
-"""In: the front door. Out: check's places and words, for JSON and for other texts."""
+"""`check` says where a text is wrong and what was expected, for JSON and other texts."""
 
 from __future__ import annotations
 

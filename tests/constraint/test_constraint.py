@@ -1,4 +1,4 @@
-"""In: specs and small random vocabularies. Out: proof that constraints keep the laws of `laws.py`.
+"""Constraints keep the laws of `laws.py`, over specs and small random vocabularies.
 
 The languages that can be written out are compared with the written-out language token by token;
 the others with parsers that know nothing of this project.

@@ -1,4 +1,4 @@
-"""In: a number of pairs and a seed. Out: schemas and values by the thousand, judged; a summary.
+"""Judge random schemas and values by the thousand, and print a summary.
 
     python -m tests.fuzz.fuzz --pairs 100000 --seed 1 --processes 2
 

@@ -1,4 +1,4 @@
-"""In: one schema and values. Out: how the constraint fares against an independent validator.
+"""Judge how a constraint fares on one schema against an independent validator.
 
 `examine` compiles, compares verdicts, walks, and measures; whatever goes wrong is a `Fault`, with
 the schema and the text that show it, and `smaller` makes both as small as they can be.

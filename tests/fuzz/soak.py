@@ -1,4 +1,4 @@
-"""In: a number of requests and a seed. Out: what went wrong in so many requests with drafts.
+"""Run many random requests with drafts, and report what went wrong.
 
     python -m tests.fuzz.soak --requests 10000 --seed 1 --threads 3
 

@@ -1,4 +1,4 @@
-"""In: a constraint or a schema. Out: more values and texts to judge: written, listed, garbled.
+"""Make more values and texts to judge: written, listed, garbled.
 
 They come from other sources than `tests.helpers.values`, which builds values along the schema:
 from the

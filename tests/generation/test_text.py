@@ -13,7 +13,7 @@ import structgen as sg
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation.generator import Generator
 from structgen.generation.text import Text
-from structgen.util.beginnings import held
+from structgen.util.partial_match import held
 
 letters = st.text("abé", max_size=12)
 stops = st.lists(st.text("abé", min_size=1, max_size=4), max_size=3)

@@ -1,4 +1,4 @@
-"""In: a constraint, states, an oracle. Out: AssertionError where a law is broken.
+"""The laws of constraints, as assertions over states and an oracle.
 
 Each law is one function, and its docstring is the law. They read a constraint only through its
 public methods, so that any kind of spec, saved or fresh, gets the same examination.

@@ -1,4 +1,4 @@
-"""In: nothing from structgen. Out: plain Python twins of the kernels.
+"""Plain Python references for the kernels; nothing here is imported from structgen.
 
 A twin machine has the same parts as the kernels' tables, as lists and functions. A place is
 `(q, stack, text)`: a lexer state, the levels that are open, the innermost last, and the bytes

@@ -1,4 +1,4 @@
-"""In: a schema or pattern, prefixes, tokens. Out: what is allowed, by brute force.
+"""An oracle for schemas and patterns: what is allowed, by brute force.
 
 The naive twin of the whole pipeline. It imports nothing from structgen: JSON is read by `json`,
 schemas are judged by `jsonschema` (with numbers kept as exact decimals), patterns by `re`, and a

@@ -1,4 +1,4 @@
-"""In: a draft and a source of randomness. Out: schemas, of all keywords, the rare ones too.
+"""Random schemas of any draft, of all keywords, the rare ones too.
 
 Most are small, and speak of few keys, strings and numbers, so that keywords meet each other and
 values come close. `schemas` is the same as a hypothesis strategy.
@@ -368,17 +368,17 @@ def loops(root: Schema) -> bool:
     done: set[int] = set()
     homes = _homes(root)
 
-    def leads_back(part: Schema, open_: frozenset[int]) -> bool:
+    def can_replay(part: Schema, open_: frozenset[int]) -> bool:
         if not isinstance(part, dict) or id(part) in done:
             return False
         if id(part) in open_:
             return True
         inside = open_ | {id(part)}
-        found = any(leads_back(other, inside) for other in _beside(homes.get(id(part), root), part))
+        found = any(can_replay(other, inside) for other in _beside(homes.get(id(part), root), part))
         done.add(id(part))
         return found
 
-    return any(leads_back(part, frozenset()) for part in parts_of(root))
+    return any(can_replay(part, frozenset()) for part in parts_of(root))
 
 
 def _homes(root: Schema) -> dict[int, Schema]:

@@ -1,4 +1,4 @@
-"""In: a schema and a `Random`. Out: near-valid values, and odd spellings of values.
+"""Values that nearly fit a schema, and odd spellings of values.
 
 Most values are valid or miss by one step; whether they are is for an independent validator to say.
 """

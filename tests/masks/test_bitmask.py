@@ -1,4 +1,4 @@
-"""In: random bits. Out: proof that packing, unpacking and applying mask rows mean the same bits."""
+"""Packing, unpacking and applying mask rows mean the same bits."""
 
 from __future__ import annotations
 

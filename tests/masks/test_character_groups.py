@@ -1,4 +1,4 @@
-"""In: patterns that read nearly all characters, or many of them. Out: their masks, bit by bit.
+"""Masks of patterns that read nearly all characters, or many of them, bit by bit.
 
 Tokens of characters that may come in any order are not walked; the oracle reads each by itself.
 """

@@ -1,4 +1,4 @@
-"""In: random objects, many walks. Out: proof that a row taken from another state is the state's."""
+"""A row taken from another state is the row of this state."""
 
 from __future__ import annotations
 

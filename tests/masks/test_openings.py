@@ -1,4 +1,4 @@
-"""In: keys of objects. Out: masks that say what is behind the brackets or quotes of their values.
+"""Masks at keys of objects say what may follow within the values of the keys.
 
 The mask before the colon says so before anybody has looked there, where that is plain. The oracle
 reads each token by itself.

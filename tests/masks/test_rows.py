@@ -1,4 +1,4 @@
-"""In: small stores and vocabularies. Out: rows kept once, dropped when full, and never wrong."""
+"""Rows are stored once, dropped when the store is full, and never wrong."""
 
 from __future__ import annotations
 

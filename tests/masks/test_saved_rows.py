@@ -1,4 +1,4 @@
-"""In: mask rows. Out: proof that they come back from their stored form, and from no other."""
+"""Mask rows come back from their stored form, and nothing else does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: specs with the same patterns in different places. Out: what one has found serves the others.
+"""What one spec has found of shared patterns serves the others.
 
 The oracle is the same spec over a vocabulary for which nothing has been made.
 """

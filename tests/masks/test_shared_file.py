@@ -1,4 +1,4 @@
-"""In: files of what specs share. Out: proof that masks stay the same, or the file is refused.
+"""Masks stay the same with what specs share read from a file, or the file is refused.
 
 Files forged here have right checksums, so that only what reads the numbers stands in their way.
 """

@@ -1,4 +1,4 @@
-"""In: batches of rows. Out: proof that several threads write them as one does, whoever is late."""
+"""Several threads write the rows that one would write, whoever is late."""
 
 from __future__ import annotations
 

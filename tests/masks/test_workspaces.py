@@ -1,4 +1,4 @@
-"""In: walkers that come and go. Out: checks of the rooms that they work in."""
+"""Workspaces of the kernels are used again, and what is left in them changes no mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: JSON texts cut off anywhere. Out: that what is called final is, and nothing else."""
+"""What a cut-off JSON text calls final is final, and nothing else is."""
 
 from __future__ import annotations
 

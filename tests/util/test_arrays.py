@@ -1,4 +1,4 @@
-"""In: shapes of tables. Out: proof that they are arrays of their own, and cost what is written."""
+"""Tables do not share memory, and cost only the pages that are written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: arrays, files and every way to damage them. Out: proof that `container` notices all of it.
+"""A checked file comes back as it was written, and every damage to it is noticed.
 
 Files made by hand here follow the layout in the module's docstring and share no code with it.
 """

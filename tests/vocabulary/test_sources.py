@@ -1,4 +1,4 @@
-"""In: tokenizers small and real. Out: proof that the bytes of their tokens are read right.
+"""The bytes of tokens are read right, of tokenizers small and real.
 
 The oracles are the tokenizer packages themselves, and the texts: what a tokenizer cuts up, put
 together again, must be the text.

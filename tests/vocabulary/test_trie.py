@@ -1,4 +1,4 @@
-"""In: token tables. Out: proof that the flat trie is the plain trie, and that its cache is safe.
+"""The flat trie is the plain trie, and its cache on disk is safe.
 
 The naive twin is a dict of dicts; it shares no code with the package.
 """

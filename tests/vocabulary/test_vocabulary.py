@@ -1,4 +1,4 @@
-"""In: token tables, good and bad. Out: proof that Vocabulary keeps, refuses and decodes them."""
+"""Vocabulary keeps, refuses and decodes tables of tokens, good and bad."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from structgen.automata.pushdown.tables import (
 from structgen.automata.spelling import embedded_dfa, texts, word_lists
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.storage import Saved
@@ -92,7 +92,7 @@ class Numbering:
             self.tables = tables
         return self.tables
 
-    @found_once
+    @cached_attribute
     def machine(self) -> Machine[Any]:
         """The machine, made when first needed: saved tables may never need it."""
         return self._make_machine()
@@ -127,7 +127,7 @@ class Numbering:
         """How many frames have a number."""
         return max(len(self._frames), self._saved.frames if self._saved else 0)
 
-    @found_once
+    @cached_attribute
     def provenance(self) -> ProvenanceLog:
         """How each number was first met."""
         return ProvenanceLog() if self._saved is None else self._saved.provenance()

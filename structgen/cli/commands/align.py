@@ -1,4 +1,4 @@
-"""In: a spec, a prompt and a model. Out: how far masking bends the law, as text and as a page."""
+"""`structgen align`: how far masking changes a model's distribution, as text and as a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: arguments of `structgen bench`. Out: the exit status of jsonschemabench, which gets them.
+"""`structgen bench`: run jsonschemabench with the arguments given.
 
 The benchmarks are a folder beside `structgen/` in the repository and are not installed with it.
 """

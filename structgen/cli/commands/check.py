@@ -1,4 +1,4 @@
-"""In: a schema and a text. Out: whether the text fits, and if not, where and what was expected."""
+"""`structgen check`: whether a text fits a schema; if not, where, and what was expected."""
 
 from __future__ import annotations
 

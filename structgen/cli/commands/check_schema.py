@@ -1,4 +1,4 @@
-"""In: a schema or grammar. Out: what is enforced, at what cost, and what looks like a slip.
+"""`structgen check-schema`: what is enforced, at what cost, and what looks like a mistake.
 
 Exit status: 0 fine, 1 warnings or something refused, 2 a broken schema. Remarks alone are fine.
 """

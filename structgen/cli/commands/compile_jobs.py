@@ -1,4 +1,4 @@
-"""In: specs, each with the file to write. Out: the files, made by several processes; what came.
+"""Compile specs to files in several processes, for `structgen compile`.
 
 Each process does one spec at a time. One that dies (out of memory, say) costs its spec only: it is
 reported, and another process takes the place.

@@ -1,4 +1,4 @@
-"""In: specs and a tokenizer. Out: files from which `structgen.load` takes finished masks."""
+"""`structgen compile`: write files from which `structgen.load` takes finished masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the shipped model and its examples. Out: JSON as it is written, with figures."""
+"""`structgen demo`: the shipped model writes JSON from its examples, with figures."""
 
 from __future__ import annotations
 

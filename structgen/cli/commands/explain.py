@@ -1,4 +1,4 @@
-"""In: a schema and a beginning. Out: what may come next, or why a token may not, in words."""
+"""`structgen explain`: what may come next, or why a token may not, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a schema and a provider. Out: the nearest schema that it accepts; on stderr what was lost."""
+"""`structgen export`: the nearest schema that a provider accepts, and what was lost."""
 
 from __future__ import annotations
 

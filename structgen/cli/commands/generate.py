@@ -1,4 +1,4 @@
-"""In: a schema, a prompt and a model. Out: the model's JSON on stdout, figures on stderr."""
+"""`structgen generate`: JSON of a model on stdout, figures on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: files of saved constraints. Out: what is in them, after every byte has been checked."""
+"""`structgen inspect`: what is in files of saved constraints, after checking every byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: nothing. Out: compiled kernels (`warmup`), or what is installed (`version`)."""
+"""`structgen warmup` and `structgen version`: compile the kernels; say what is installed."""
 
 from __future__ import annotations
 

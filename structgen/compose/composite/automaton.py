@@ -1,4 +1,4 @@
-"""In: a spec that lays itself out. Out: its automaton, whose positions are sets of threads.
+"""The automaton of a composed spec; its positions are sets of threads through the parts.
 
 A thread is a part of the layout and a position in that part's automaton. There is one thread nearly
 always; more where the parts alone do not tell yet which of them is being read. All threads can

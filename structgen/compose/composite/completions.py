@@ -1,4 +1,4 @@
-"""In: a composite and a position. Out: a shortest text from there to where the text may end.
+"""Find a shortest text with which a composed text may end.
 
 Best first over threads: how a part ends costs the bytes until then, and behind it others begin.
 """

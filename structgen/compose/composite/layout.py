@@ -1,4 +1,4 @@
-"""In: specs and texts, from the last to the first. Out: parts of a text, and what may follow each.
+"""Lay out the parts of a composed text, from the last to the first: what may follow each.
 
 A layout is a nondeterministic automaton whose letters are whole automata (Thompson 1968): a part
 reads a piece of the text, hubs say which parts may come next. Specs lay themselves out from back to
@@ -17,14 +17,17 @@ from structgen.compose.composite.scan_table import ScanTable, choice_table
 from structgen.errors import BudgetError, StructgenError
 from structgen.spec.base import ANY_BYTE, Spec
 
-WHOLE, QUIET = 0, -1  #: how a part ends: at the end of one of its texts; a search, empty-handed
+# How a part ends, beside the labels of a scan.
+WHOLE = 0  #: at the end of one of its texts
+QUIET = -1  #: a search that has found nothing
 MAX_PARTS = 1 << 16
 
 
 class Hub:
-    """A place between parts. `parts`, `hubs`: what may follow; `final`: the text may end here.
+    """A place between parts, a state with empty transitions of the nondeterministic automaton.
 
-    mark: what parsing notes when the text passes here.
+    parts, hubs: what may follow; final: whether the text may end here; mark: what parsing notes
+    when the text passes here.
     """
 
     __slots__ = ("_closure", "final", "hubs", "mark", "parts")

@@ -1,4 +1,4 @@
-"""In: a composite and a vocabulary. Out: mask rows: what each thread reads, and what may follow it.
+"""Compute the masks of a composed automaton: what each thread reads, and what may follow it.
 
 Within a part the tokens are those of the part's own masks. Where a part may end inside a token, at
 a node of the vocabulary's trie, the parts behind it go on from that node.

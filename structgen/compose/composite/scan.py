@@ -1,4 +1,4 @@
-"""In: the table of a scan. Out: it as an automaton, and its masks over a vocabulary."""
+"""The table of a scan (free text, a choice of texts) as an automaton, and its masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: texts to find. Out: the table of a byte automaton that finds them, and says which it found.
+"""Build the table of a byte automaton that finds texts, and says which one it found.
 
 Free text is read with the automaton of Aho and Corasick (1975), which ends at the first trigger it
 meets; where one of several texts must stand, the same tree of texts is read without jumping back.

@@ -1,4 +1,4 @@
-"""In: a spec made of specs and a text of it. Out: what its layout marks, and where in the text.
+"""Find where in a text of a composed spec the marks of its layout are.
 
 Reads the text with all threads and keeps for each the marks on its way. Where a text can be read in
 several ways the first one found counts.

@@ -1,4 +1,4 @@
-"""In: two automata, one of them finite. Out: the automaton of the texts that both accept.
+"""The product of two automata, one of them finite: the texts that both accept.
 
 A position numbers a pair of positions that can be finished together (see `viability`). Special
 tokens that one side names are read by the other as their text.
@@ -35,7 +35,7 @@ class Product(Automaton):
         self.pairs = Pairs(left, right)
         self._found: list[Pair] = []
         self._numbers: dict[Pair, int] = {}
-        self._origins: list[tuple[int, int]] = []  # position and byte that first led to each
+        self._provenance: list[tuple[int, int]] = []  # position and byte that first led to each
         self._texts: list[bytes] = []  # special tokens met, numbered from _SPECIAL in origins
         if not self.pairs.live(self.pairs.start):
             raise UnsatisfiableSchemaError(
@@ -51,12 +51,12 @@ class Product(Automaton):
         """The positions of both sides."""
         return self._found[at]
 
-    def _number(self, pair: Pair, origin: tuple[int, int]) -> int:
+    def _number(self, pair: Pair, came_from: tuple[int, int]) -> int:
         number = self._numbers.get(pair)
         if number is None:
             number = self._numbers[pair] = len(self._found)
             self._found.append(pair)
-            self._origins.append(origin)
+            self._provenance.append(came_from)
         return number
 
     # -- reading --------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Product(Automaton):
     def next_bytes(self, at: int) -> list[int]:
         """See `Automaton.next_bytes`."""
         pair = self._found[at]
-        steps = self.pairs.steps(self.pairs.choose(pair))
+        steps = self.pairs.steps(self.pairs.representative(pair))
         different = {after for after in steps if after is not None}
         live = {after for after in different if self.pairs.live(after, pair)}
         return [byte for byte, after in enumerate(steps) if after in live]
@@ -106,8 +106,8 @@ class Product(Automaton):
             if self.pairs.live(after_both):
                 if text not in self._texts:
                     self._texts.append(text)
-                origin = (at, _SPECIAL + self._texts.index(text))
-                found[text] = self._number(after_both, origin)
+                came_from = (at, _SPECIAL + self._texts.index(text))
+                found[text] = self._number(after_both, came_from)
         return found
 
     def is_position(self, at: int) -> bool:
@@ -116,7 +116,7 @@ class Product(Automaton):
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
-        return self.pairs.choose(self._found[at])
+        return self.pairs.representative(self._found[at])
 
     def remembers(self, at: int) -> Hashable:
         """See `Automaton.remembers`."""
@@ -145,7 +145,7 @@ class Product(Automaton):
 
     def stored(self) -> Stored:
         """How each position was first met; the automata of the sides are made again."""
-        origins = np.array(self._origins, np.int64).reshape(-1, 2)
+        origins = np.array(self._provenance, np.int64).reshape(-1, 2)
         texts = [text.hex() for text in self._texts]
         return Stored({"specials": texts}, {"origins": origins})
 

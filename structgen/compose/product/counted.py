@@ -1,4 +1,4 @@
-"""In: an automaton, bounds on the number of tokens. Out: a constraint that counts tokens.
+"""Constraints that bound the number of tokens of a text.
 
 States know how many tokens they are from the start. A token is allowed if, behind it, some number
 of tokens within the bounds ends the text: shown by a way to spell what the text needs at least, or
@@ -231,7 +231,7 @@ class CountingConstraint(Constraint):
     """A constraint whose states count tokens. `advance_bytes` reads text and counts nothing."""
 
     automaton: Counted
-    leads_back = False
+    can_replay = False
 
     def __init__(
         self, spec: Spec, vocabulary: Vocabulary, counted: Counted, max_bytes: int
@@ -250,7 +250,7 @@ class CountingConstraint(Constraint):
         if after < 0:
             return after
         with self.lock:
-            inner, count = self.automaton.place(self._pair(after))
+            inner, count = self.automaton.place(self._position(after))
             masks = self._masks
             if isinstance(masks, CountedMasks) and not masks.ends(
                 self.automaton.inner.pair(inner), count + 1

@@ -1,4 +1,4 @@
-"""In: a grammar, finite automata. Out: one automaton of the texts that fit all of them."""
+"""A grammar together with finite automata, in one grammar automaton."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def restored(saved: Stored) -> GrammarAutomaton | None:
 def _guard_of(rules: Automaton) -> Guard | None:
     """All positions of an automaton, if they are few and there are no special tokens."""
     side = Side(rules)
-    numbers = {side.choose(side.start): 0}
+    numbers = {side.representative(side.start): 0}
     listed = list(numbers)
     table: list[list[int]] = []
     for at in listed:

@@ -1,4 +1,4 @@
-"""In: a product, a vocabulary. Out: its mask rows.
+"""Compute the masks of a product from those of its two automata.
 
 The trie is walked over pairs that stand for all with the same cores (see `viability`), so that a
 key in which anything may stand takes a few rows. A token that ends such a key and begins another
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
 
 _AGAIN = 0  # the state of the walk where a token has to be read as it is
-State = tuple[Pair, bool]  # a chosen pair; whether a key has ended that others with it did not read
+# A representative pair; whether a key has ended that pairs which it stands for have not read.
+State = tuple[Pair, bool]
 
 
 class PairMasks(Masks):
@@ -69,7 +70,7 @@ class PairMasks(Masks):
 
     def _reached(self, pair: Pair, node: int, row: Row) -> tuple[Ints, Ints]:
         """The nodes below `node` that a pair leads to, and the states there."""
-        number = self._number((self._pairs.choose(pair), False))
+        number = self._number((self._pairs.representative(pair), False))
         nodes, states = self._walk.reached(
             lambda: (self._rows, self._filled), self._fill, number, node, row
         )
@@ -85,7 +86,7 @@ class PairMasks(Masks):
             else:
                 own = (
                     np.array([other]),
-                    np.array([self._number((self._pairs.choose(after), False))]),
+                    np.array([self._number((self._pairs.representative(after), False))]),
                 )
                 every += [own, self._reached(after, other, row)]
         found = np.concatenate([n for n, _ in every]), np.concatenate([s for _, s in every])

@@ -1,4 +1,4 @@
-"""In: two automata. Out: which pairs of positions can be finished by one and the same text.
+"""Decide which pairs of positions can be finished by one and the same text.
 
 Both of a pair can finish by themselves and still not together. Such pairs are found by search,
 towards what both sides still need: a text on which both end proves its whole path; no pair left to
@@ -37,7 +37,7 @@ class Side:
 
     def __init__(self, automaton: Automaton, alphabet: Bytes = range(256)) -> None:
         self.automaton = automaton
-        self._chosen: dict[Hashable, int] = {}
+        self._representatives: dict[Hashable, int] = {}
         self._tables: dict[int, list[int]] = {}
         self._ends: dict[int, bool] = {}
         self._rests: dict[int, bytes] = {}
@@ -45,16 +45,16 @@ class Side:
         self._plain = isinstance(automaton, Engine) and isinstance(automaton.machine, TextMachine)
         self.start = automaton.start
 
-    def choose(self, at: int) -> int:
+    def representative(self, at: int) -> int:
         """The position that stands for all with the same core."""
-        return at if self._plain else self._chosen.setdefault(self.automaton.core(at), at)
+        return at if self._plain else self._representatives.setdefault(self.automaton.core(at), at)
 
     def step(self, at: int, byte: int) -> int:
         """The position after a byte, or DEAD."""
         return self.table(at)[byte] if self._plain else self.automaton.run(at, bytes((byte,)))[0]
 
     def table(self, at: int) -> list[int]:
-        """int[256]: from a chosen position, the one chosen for what a byte leads to, or DEAD."""
+        """int[256]: from a representative, the one of the position after each byte, or DEAD."""
         found = self._tables.get(at)
         if found is None:
             found = self._tables[at] = self._made(at)
@@ -63,12 +63,12 @@ class Side:
     def _made(self, at: int) -> list[int]:
         automaton = self.automaton
         if self._plain and isinstance(automaton, Engine):  # one lexeme: its rows are the steps
-            context = at & 0xFFFFFFFF
+            stack_node = at & 0xFFFFFFFF
             targets = automaton.targets(at >> 32).tolist()
-            return [(q << 32) | context if q >= 0 else DEAD for q in targets]
+            return [(q << 32) | stack_node if q >= 0 else DEAD for q in targets]
         found = [DEAD] * 256
         for byte in automaton.next_bytes(at):
-            found[byte] = self.choose(self.step(at, byte))
+            found[byte] = self.representative(self.step(at, byte))
         return found
 
     def ends(self, at: int) -> bool:
@@ -118,17 +118,17 @@ class Pairs:
     def __init__(self, left: Automaton, right: Automaton) -> None:
         self.left, self.right = Side(left), Side(right)
         self.start: Pair = (self.left.start, self.right.start)
-        self._known: dict[Pair, bool] = {}  # by chosen pair, as the next one
+        self._known: dict[Pair, bool] = {}  # by representative, as the next one
         self._finishes: dict[Pair, bytes] = {}  # some text on which both sides end
 
-    def choose(self, pair: Pair) -> Pair:
+    def representative(self, pair: Pair) -> Pair:
         """The pair that stands for all with the same cores."""
-        return self.left.choose(pair[0]), self.right.choose(pair[1])
+        return self.left.representative(pair[0]), self.right.representative(pair[1])
 
     def steps(self, chosen: Pair) -> list[Pair | None]:
-        """The pair chosen for what each of the 256 bytes leads to, None where a side cannot read.
+        """The representative of the pair after each byte, None where a side cannot read it.
 
-        chosen: a chosen pair.
+        chosen: a representative pair.
         """
         left, right = self.left.table(chosen[0]), self.right.table(chosen[1])
         return [(a, b) if a >= 0 and b >= 0 else None for a, b in zip(left, right, strict=True)]
@@ -153,10 +153,10 @@ class Pairs:
 
         before: a pair that leads to this one; what finishes it is likely to finish this one.
         """
-        chosen = self.choose(pair)
+        chosen = self.representative(pair)
         known = self._known.get(chosen)
         if known is None:
-            hint = None if before is None else self._finishes.get(self.choose(before))
+            hint = None if before is None else self._finishes.get(self.representative(before))
             found = self._bridged(pair, hint)
             if found is None:
                 found = self._tried(pair)
@@ -172,13 +172,14 @@ class Pairs:
         A*: what the longer side needs by itself is a lower bound. A pair is first queued with that
         of the pair before it, since its own costs time, and queued again where its own is more.
         """
-        best = {self.choose(pair): 0}  # by chosen pair: how long the shortest text known is
+        # By representative: the length of the shortest text known.
+        best = {self.representative(pair): 0}
         ties = itertools.count()
         queue = [(0, 0, 0, pair, b"")]
         done: set[Pair] = set()
         while queue:
             far, _, _, here, text = heapq.heappop(queue)
-            chosen = self.choose(here)
+            chosen = self.representative(here)
             if chosen in done:
                 continue
             needed = max(self.left.needed(chosen[0]), self.right.needed(chosen[1]))
@@ -232,7 +233,7 @@ class Pairs:
 
         Only inside a character one has to go on before a text can end that ends elsewhere.
         """
-        steps = self.steps(self.choose(pair))
+        steps = self.steps(self.representative(pair))
         return next((byte for byte in range(255, -1, -1) if steps[byte] is not None), -1)
 
     def _finish(self, pair: Pair, text: bytes) -> bool:
@@ -250,7 +251,7 @@ class Pairs:
 
     def _search(self, start: Pair) -> bool:
         """By search, towards what the left side needs (guessed, off its way) and the right one."""
-        first = self.choose(start)
+        first = self.representative(start)
         parents: dict[Pair, Pair | None] = {first: None}
         ways = {first: self.left.rest(start[0])}
         far = {first: len(ways[first])}

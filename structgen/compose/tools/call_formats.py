@@ -1,4 +1,4 @@
-"""In: the name of a call format. Out: how models trained on it write tool calls, as data.
+"""How models write tool calls: each call format by name, as data.
 
 Each format follows the chat template that the named models are published with (the file
 `tokenizer_config.json` or `chat_template.jinja` beside their weights), or the page that `source`

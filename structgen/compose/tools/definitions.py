@@ -1,4 +1,4 @@
-"""In: tools as JSON (OpenAI, Anthropic, MCP) or Python functions. Out: `Tool`s: name and schema."""
+"""Read tools from JSON (OpenAI, Anthropic, MCP) or from Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the docstring of a function. Out: what it says of the function, and of each parameter.
+"""Read what a docstring says of a function and of each parameter.
 
 Read are the styles in use: Google's (`name (type): text`, PEP 257 and plain lists likewise),
 NumPy's (a section `Parameters` underlined with dashes), and the fields of Sphinx and Epytext

@@ -1,4 +1,4 @@
-"""In: the schema of a tool's arguments. Out: a spec of them written one by one, not as JSON object.
+"""The spec of a call's arguments where these are written one by one, not as a JSON object.
 
 Texts stand as they are, up to the first end of a parameter; all other values are JSON.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from structgen.compose.base import Laid, from_json, to_json
+from structgen.compose.base import CompositeSpec, from_json, to_json
 from structgen.compose.composite.layout import Hub
 from structgen.compose.tags import Tag
 from structgen.errors import SpecError, UnsupportedSchemaError
@@ -27,7 +27,7 @@ _TEXT = ("type", "enum", "const", *_ANNOTATIONS)
 
 
 @dataclass(frozen=True)
-class Parameters(Laid):
+class Parameters(CompositeSpec):
     """Tags by name, in order, each once or, where it is optional, not at all; parsed, a dict."""
 
     tags: tuple[Tag, ...]
@@ -36,7 +36,7 @@ class Parameters(Laid):
     kind: ClassVar[str] = "parameters"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         for number in range(len(self.tags) - 1, -1, -1):
             tag = self.tags[number]
             hub = layout.text(tag.begin, tag.lay_content(layout, after, self, number))

@@ -1,4 +1,4 @@
-"""In: tools, and how a model writes calls. Out: a spec of text with calls, the calls in a text."""
+"""The spec of text with tool calls, and the calls in such a text (`tools`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from structgen.compose.base import Laid, Literal
+from structgen.compose.base import CompositeSpec, Literal
 from structgen.compose.sequences import AnyOf, FreeText, InOrder
 from structgen.compose.tags import TEXT, Tag, Tagged, Tags
 from structgen.compose.tools.call_formats import CallFormat, call_format
@@ -37,7 +37,7 @@ class ToolCall(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tools(Laid):
+class Tools(CompositeSpec):
     """Text in which tools may be called; parsed, the list of `ToolCall`s. Made by `tools`."""
 
     tools: tuple[Tool, ...]
@@ -48,7 +48,7 @@ class Tools(Laid):
     kind: ClassVar[str] = "tools"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
-        """See `Laid.lay`."""
+        """See `CompositeSpec.lay`."""
         return layout.spec(self.inner, after)
 
     @property

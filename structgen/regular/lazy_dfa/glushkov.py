@@ -22,7 +22,7 @@ from structgen.regular.expressions.base import EPSILON, INFINITE, Regex
 from structgen.regular.expressions.nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
 from structgen.regular.lazy_dfa.states import Array, TableAutomaton, nothing_ahead, unknown_ahead
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 MAX_POSITIONS = 2000
 MAX_DEPTH = 100  # of nested expressions
@@ -323,7 +323,7 @@ class PositionAutomaton(TableAutomaton):
         kernels("regular.required_ahead").look_from(states, self.classes.reads, self._behind, found)
         return found
 
-    @found_once
+    @cached_attribute
     def _behind(self) -> Any:
         """`Ahead` of each position, as a fixpoint over `follow`."""
         found = nothing_ahead(len(self._follow))

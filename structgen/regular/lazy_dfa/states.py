@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structgen.kernels.build.loader import kernels
 from structgen.regular.lazy_dfa.character_classes import CharacterClasses, TooLargeError
 from structgen.util.arrays import with_room
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
@@ -197,7 +197,7 @@ class TableAutomaton(RegexAutomaton):
             at, depth = found.of(state, self.came)
         return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
 
-    @found_once
+    @cached_attribute
     def _without_counters(self) -> WithoutCounters | None:
         return self.find_without_counters()
 

@@ -45,7 +45,7 @@ from structgen.regular.lazy_dfa.states import (
     unknown_ahead,
 )
 from structgen.util.arrays import with_room
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 NARROW = 4  # the width of a state set at first
 TOO_NARROW = -2  # the kernel's answer when a set is wider than the table
@@ -180,7 +180,7 @@ class SubAutomatonStates:
                 self._ahead_copied[place] = len(numbers)
         return self._ahead
 
-    @found_once
+    @cached_attribute
     def _bits(self) -> list[npt.NDArray[np.uint64]]:
         """uint64[C] for each automaton: bits of the common classes that make up its own."""
         sets = []
@@ -261,7 +261,7 @@ class ComposedAutomaton(TableAutomaton):
         kernels("regular.required_ahead").look_from_nodes(nodes, block, here, self._behind, found)
         return found
 
-    @found_once
+    @cached_attribute
     def _behind(self) -> Any:
         """`Ahead` behind each sub-automaton, as a fixpoint over what follows it."""
         found = nothing_ahead(len(self._after))

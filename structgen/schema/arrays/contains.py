@@ -18,7 +18,7 @@ from structgen.schema.normal_form.expressions import Expr, conjoin, contradictor
 from structgen.schema.normal_form.forms import ArrayAlt
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -55,7 +55,7 @@ class ContainsMatcher(ArrayMatcher):
         """See `ArrayMatcher.start`."""
         return ItemProgress(0, (0,) * len(self.alt.contains))
 
-    @found_once
+    @cached_attribute
     def stable(self) -> int:
         """The index from which on all items are treated alike."""
         return max((self.alt.prefix, *(c.start for c in self.alt.contains)))

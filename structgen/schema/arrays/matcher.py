@@ -14,7 +14,7 @@ from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import ArrayAlt
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -33,7 +33,7 @@ class ArrayMatcher:
         self._costs = costs
         self.child = alt_.child
 
-    @found_once
+    @cached_attribute
     def most(self) -> int | None:
         """How many items there can be, children that no value fits taken into account."""
         limit = self.alt.most

@@ -30,7 +30,7 @@ from structgen.schema.normal_form.finite_values import MAX_VALUES, has_perfect_m
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.normal_form.progress import CostOf, Transition
 from structgen.schema.values import Members, Value
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -69,7 +69,7 @@ class UniqueItemsMatcher(ContainsMatcher):
             values=frozenset(values).difference(by_text if at.texts_compared else ())
         )
 
-    @found_once
+    @cached_attribute
     def may_compare_texts(self) -> bool:
         """See `ArrayMatcher`: strings are never used up, and at most one item has to come."""
         if self.alt.contains or self.alt.least > 1:
@@ -77,14 +77,14 @@ class UniqueItemsMatcher(ContainsMatcher):
         strings = (form.string for form in self._item_forms)
         return all(every_prefix_is_infinite(s) or is_roomy(s) for s in strings)
 
-    @found_once
+    @cached_attribute
     def _scarce_length(self) -> int:
         """The length from which on a string that was begun may have no unused continuation."""
         languages = (form.string for form in self._item_forms)
         bounded = (keys for keys in languages if not every_prefix_is_infinite(keys))
         return min((language.longest for language in bounded), default=INFINITE)
 
-    @found_once
+    @cached_attribute
     def listed_words(self) -> list[str] | None:
         """See `ArrayMatcher`."""
         a, form = self.alt, self._item_forms[0]
@@ -103,12 +103,12 @@ class UniqueItemsMatcher(ContainsMatcher):
             read = min(read, max(self.alt.least, self.stable))
         return ItemProgress(read, self.start.counts, values)
 
-    @found_once
+    @cached_attribute
     def _only_strings(self) -> bool:
         """Whether all items are strings."""
         return all(not has_non_strings(form) for form in self._item_forms)
 
-    @found_once
+    @cached_attribute
     def _item_forms(self) -> list[NormalForm]:
         """What the items must fit besides being new, by index; the last for all further ones."""
         return [self._costs.normal_form_of(self.child(i)) for i in range(self.alt.prefix + 1)]
@@ -117,7 +117,7 @@ class UniqueItemsMatcher(ContainsMatcher):
         """See `ArrayMatcher.may_go_on`."""
         return self._always_another or super().may_go_on(at)
 
-    @found_once
+    @cached_attribute
     def _always_another(self) -> bool:
         """Whether there is always another item, whatever has been read."""
         if self.alt.contains or self.alt.most is not None:
@@ -193,7 +193,7 @@ class UniqueItemsMatcher(ContainsMatcher):
         size = super().minimum(cost_of)
         return size if size is not None and self._enough_values else None
 
-    @found_once
+    @cached_attribute
     def _enough_values(self) -> bool:
         """Whether enough values exist that do not themselves contain an array of this alternative.
 

@@ -39,7 +39,7 @@ from structgen.regular.numbers.language import JSON_NUMBER
 from structgen.regular.numbers.set_operations import number_intersection
 from structgen.regular.regex import ANY, EMPTY, Regex, alt, intersect
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
-from structgen.util.cached import HashedOnce, found_once
+from structgen.util.cached import CachedHash, cached_attribute
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
 MAX_COMPARED = 1000  # alternatives that are compared with each other
@@ -94,10 +94,10 @@ class ForAll(NamedTuple):
 Literal = Exists | ForAll  # each the dual of the other
 
 
-class Clause(HashedOnce, tuple[Literal, ...]):  # noqa: SLOT001  has a dictionary
+class Clause(CachedHash, tuple[Literal, ...]):  # noqa: SLOT001  has a dictionary
     """A disjunction of literals about the members of an object: at least one must hold."""
 
-    @found_once
+    @cached_attribute
     def by_key(self) -> dict[str, list[int]]:
         """The indices of the literals about each key."""
         found: dict[str, list[int]] = {}
@@ -106,7 +106,7 @@ class Clause(HashedOnce, tuple[Literal, ...]):  # noqa: SLOT001  has a dictionar
                 found.setdefault(literal.keys, []).append(i)
         return found
 
-    @found_once
+    @cached_attribute
     def by_pattern(self) -> list[int]:
         """The indices of the literals about a language of keys."""
         return [i for i, literal in enumerate(self) if not isinstance(literal.keys, str)]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import Clause, ForAll
-from structgen.util.cached import HashedOnce
+from structgen.util.cached import CachedHash
 
 #: Fewest bytes of a value that fits an expression, None if there is none.
 CostOf = Callable[[Expr], int | None]
@@ -65,7 +65,7 @@ class _ObjectProgress(NamedTuple):
     pending: tuple[PendingClause, ...] = ()
 
 
-class Progress(HashedOnce, _ObjectProgress):
+class Progress(CachedHash, _ObjectProgress):
     """What has been read of an object, as far as it matters for what may follow.
 
     position: index of the next name in declared order; 0 throughout where any order is allowed.

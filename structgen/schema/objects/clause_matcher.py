@@ -28,7 +28,7 @@ from structgen.schema.objects.clauses import (
 )
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -71,7 +71,7 @@ class ClauseMatcher(ObjectMatcher):
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
         self._quick_check = QuickCheck(self, self._surely_infinite, costs.satisfiable)
 
-    @found_once
+    @cached_attribute
     def all_key_classes(self) -> tuple[KeyClass, ...]:
         """As in `ObjectMatcher`, split further by the languages of keys in literals."""
         splitters, exceptions = self._key_languages
@@ -94,7 +94,7 @@ class ClauseMatcher(ObjectMatcher):
             *(KeyClass(words((key,)), object_child(self.alt, key)) for key in unnamed),
         )
 
-    @found_once
+    @cached_attribute
     def _key_languages(self) -> tuple[list[Regex], dict[str, list[int]]]:
         """The languages of literals, as those to split key classes by and lists of exceptions.
 
@@ -277,7 +277,7 @@ class ClauseMatcher(ObjectMatcher):
     def _surely_infinite(self, key: str) -> bool:
         return self._costs.surely_infinite(self._costs.normal_form_of(self.child(key)))
 
-    @found_once
+    @cached_attribute
     def _clause_keys(self) -> frozenset[str]:
         """The keys that are required or that clauses name."""
         named = (x.keys for clause in self.alt.clauses for x in clause if isinstance(x.keys, str))

@@ -21,7 +21,7 @@ from structgen.regular.infinite import is_infinite
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, shortest, words
 from structgen.schema.normal_form.expressions import Expr, conjoin
 from structgen.schema.normal_form.forms import PropertyGroup
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 MAX_CLASSES = 1000  # parts into which the patterns of one group may cut the keys
@@ -38,7 +38,7 @@ class KeyClass:
     child: Expr
     excluded: frozenset[str] = frozenset()
 
-    @found_once
+    @cached_attribute
     def keys(self) -> Regex:
         """The language of the keys."""
         return intersect(self.language, complement(words(self.excluded)))
@@ -66,15 +66,15 @@ class KeyClass:
                 return
             yield key
 
-    @found_once
+    @cached_attribute
     def _shortest(self) -> str | None:
         return self.language.text if isinstance(self.language, Literal) else shortest(self.language)
 
-    @found_once
+    @cached_attribute
     def _found(self) -> list[Any]:
         return []
 
-    @found_once
+    @cached_attribute
     def is_empty(self) -> bool:
         """Whether there are no keys."""
         language = self.language

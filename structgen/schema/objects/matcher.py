@@ -38,7 +38,7 @@ from structgen.schema.normal_form.progress import (
     closing_cost,
 )
 from structgen.schema.objects.key_classes import KeyClass, count, written_key
-from structgen.util.cached import found_once
+from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -76,7 +76,7 @@ class ObjectMatcher:
             self._children[key] = child
         return self._children[key]
 
-    @found_once
+    @cached_attribute
     def all_key_classes(self) -> tuple[KeyClass, ...]:
         """The classes of the keys that are not named."""
         named, groups = frozenset(self.names), self.alt.groups
@@ -87,12 +87,12 @@ class ObjectMatcher:
             key_classes = [part for key_class in key_classes for part in key_class.split_by(group)]
         return tuple(key_classes)
 
-    @found_once
+    @cached_attribute
     def key_classes(self) -> tuple[KeyClass, ...]:
         """The classes of the keys that are not named and may come: some value fits their child."""
         return tuple(c for c in self.all_key_classes if self._costs.satisfiable(c.child))
 
-    @found_once
+    @cached_attribute
     def possible_names(self) -> tuple[bool, ...]:
         """Whether each of `names` may come: it can be written, and some value fits its child."""
         children = self._lazy_children
@@ -115,7 +115,7 @@ class ObjectMatcher:
         named = groups[0].named if len(groups) == 1 and groups[0].is_by_name_only else None
         return named if isinstance(named, Children) else None
 
-    @found_once
+    @cached_attribute
     def named(self) -> WordRange | None:
         """The names as a range of words, numbered from 0."""
         return word_range({name: i for i, name in enumerate(self.names)})
@@ -134,7 +134,7 @@ class ObjectMatcher:
         """The half-open range of positions in `names` that may come next (where `spans`)."""
         return at.position, self._span_ends[at.position]
 
-    @found_once
+    @cached_attribute
     def _span_ends(self) -> list[int]:
         """For each position, the one behind the first required name from there on."""
         stops = [len(self.names)] * (len(self.names) + 1)
@@ -156,7 +156,7 @@ class ObjectMatcher:
         indifferent = few or (alone and not in_order and type(self) is ObjectMatcher)
         return self._never_runs_out and indifferent
 
-    @found_once
+    @cached_attribute
     def _never_runs_out(self) -> bool:
         """Whether there is always a fresh key: every class is infinite, or has a single key.
 
@@ -172,19 +172,19 @@ class ObjectMatcher:
         together = intersect(*keys, complement(alt(*refused)))
         return type(self) is ObjectMatcher and every_prefix_is_infinite(together)
 
-    @found_once
+    @cached_attribute
     def single_key_classes(self) -> frozenset[Regex]:
         """The languages of the classes that have a single key."""
         return frozenset(c.language for c in self.key_classes if is_single(c.language))
 
-    @found_once
+    @cached_attribute
     def only_key_set_matters(self) -> bool:
         """Whether the set of names read is all that matters: any order, no bounds, no clauses."""
         if self.declared or not self._is_simple:
             return False
         return all(every_prefix_is_infinite(c.language) for c in self.key_classes)
 
-    @found_once
+    @cached_attribute
     def key_set(self) -> tuple[list[int], list[int], bool]:
         """Positions of the names that must come and that may; whether other keys may, always."""
         needed = [self._index[name] for name in self.required]
@@ -205,7 +205,7 @@ class ObjectMatcher:
             return found
         return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
-    @found_once
+    @cached_attribute
     def _other_count(self) -> int:
         return count(alt(*(key_class.keys for key_class in self.key_classes)), self.alt.least)
 
@@ -229,7 +229,7 @@ class ObjectMatcher:
             return at.position <= self._last_required
         return not self.required <= at.seen
 
-    @found_once
+    @cached_attribute
     def _last_required(self) -> int:
         return max((self._index[name] for name in self.required), default=-1)
 
@@ -360,7 +360,7 @@ class ObjectMatcher:
             left = Remaining(len(sizes), sum(sizes), max(sizes, default=0))
         return left if left.number >= wanted else None
 
-    @found_once
+    @cached_attribute
     def _remaining_from(self) -> list[Remaining]:
         """The required members still to come at each position of the declared order."""
         tails = [Remaining()]

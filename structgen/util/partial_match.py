@@ -1,4 +1,4 @@
-"""In: a text that goes on, strings to look for. Out: how much of its end may be one's beginning."""
+"""How much of the end of a text may be the beginning of a string that is looked for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeVar
 TextT = TypeVar("TextT", str, bytes)
 
 
-def held(text: TextT, sequences: Sequence[TextT]) -> int:
-    """The length of the longest end of `text` that begins a sequence and is not all of it."""
+def partial_match_length(text: TextT, sequences: Sequence[TextT]) -> int:
+    """The length of the longest suffix of `text` that is a proper prefix of a sequence."""
     most = max((len(sequence) for sequence in sequences), default=1) - 1
     for size in range(min(most, len(text)), 0, -1):
         end = text[len(text) - size :]
