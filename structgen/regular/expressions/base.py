@@ -15,7 +15,6 @@ from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from structgen.regular.charset import CharSet, union_all
-from structgen.regular.expressions import search
 
 Moves = tuple[tuple[CharSet, "Regex"], ...]
 INFINITE = 1 << 62  # stands for "no upper bound" of lengths and counts
@@ -76,7 +75,7 @@ class Regex:
         "id", "length_gap", "longest", "nullable", "plain", "shortest", "witness",
     )  # fmt: skip
 
-    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # set in module `regex`
+    derive: ClassVar[Callable[[Any], Iterable[tuple[CharSet, Regex]]]]  # attached by `derivatives`
     id: int
     nullable: bool
     shortest: int
@@ -88,6 +87,9 @@ class Regex:
     _distance: int
     _steps: Moves | None
     _moves: Moves | None
+    #: decide whether a language has a member, quickly and thoroughly; `search` attaches both
+    decide_nonempty: ClassVar[staticmethod[[Regex], bool]]
+    search_member: ClassVar[staticmethod[[Regex], bool]]
 
     def _describe(
         self,
@@ -119,7 +121,7 @@ class Regex:
         if found is None:
             found = self.steps()
             if not self.plain:
-                found = tuple(move for move in found if search.is_nonempty(move[1]))
+                found = tuple(move for move in found if self.decide_nonempty(move[1]))
             self._moves = found
         return found
 
@@ -152,7 +154,7 @@ class Regex:
     def is_empty(self) -> bool:
         """True iff the language has no member; exact. Raises `BudgetError` if too costly."""
         known = self.known_nonempty()
-        return not (search.has_member(self) if known is None else known)
+        return not (self.search_member(self) if known is None else known)
 
     def known_nonempty(self) -> bool | None:
         """Whether the language is non-empty, None where telling takes a search."""

@@ -9,19 +9,21 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from structgen.errors import BudgetError
-
-if TYPE_CHECKING:
-    from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Alt, And, Concat, Not, matches
+from structgen.regular.expressions.required_characters import lacks_required_character
 
 FEW_LETTERS = 100  # length up to which a shortest member of one part is tried on the others
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search also prunes by required characters
+
+#: by a product automaton, which may raise BudgetError; `structgen.regular.regex` puts it here
+product_search: Callable[[Regex], bool | None] | None = None
 
 
 def too_costly(what: str, budget: int) -> BudgetError:
@@ -65,7 +67,7 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
                 return True
             if known_nonempty is None:
                 parents[target] = node
-                if len(parents) > LONG and _lacks(target):
+                if len(parents) > LONG and lacks_required_character(target):
                     continue
                 found.append(target)
                 heapq.heappush(heap, (target.shortest, -len(parents), target))
@@ -80,17 +82,10 @@ def has_member(root: Regex) -> bool:
     """As `is_nonempty`, but where that takes long, by a product automaton where there is one."""
     with contextlib.suppress(BudgetError):
         return is_nonempty(root, FEW_NODES)
-    from structgen.regular.lazy_dfa.automaton import product_has_member
-
-    with contextlib.suppress(BudgetError):
-        root._nonempty = product_has_member(root)
+    if product_search is not None:
+        with contextlib.suppress(BudgetError):
+            root._nonempty = product_search(root)
     return is_nonempty(root)
-
-
-def _lacks(node: Regex) -> bool:
-    from structgen.regular.expressions.required_characters import lacks_required_character
-
-    return lacks_required_character(node)
 
 
 def _is_plainly_nonempty(root: Regex) -> bool:
@@ -99,8 +94,6 @@ def _is_plainly_nonempty(root: Regex) -> bool:
     Tried are the shortest member of each part, and of parts that look for something anywhere in a
     text the concatenation of these.
     """
-    from structgen.regular.expressions.nodes import Alt, And, matches
-
     if isinstance(root, Alt):
         return any(map(_is_plainly_nonempty, root.parts))
     if not isinstance(root, And):
@@ -110,8 +103,6 @@ def _is_plainly_nonempty(root: Regex) -> bool:
 
 def _tried(parts: Iterable[Regex]) -> Iterator[str]:
     """Texts worth a try as common members of some languages."""
-    from structgen.regular.expressions.nodes import Concat
-
     searched: list[str] = []
     for part in parts:
         word = _short_word(part)
@@ -131,8 +122,6 @@ def _short_word(part: Regex) -> str | None:
 
 def _shortest_unless_barred(root: Regex) -> str | None:
     """A shortest member of an intersection's only positive part, if no complement rules it out."""
-    from structgen.regular.expressions.nodes import And, Not, matches
-
     parts = root.parts if isinstance(root, And) else ()
     wanted = [part for part in parts if not isinstance(part, Not)]
     word = _short_word(wanted[0]) if len(wanted) == 1 else None
@@ -219,3 +208,7 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
         text.append(chr(best[1]))
         node = after
     return "".join(text)
+
+
+Regex.decide_nonempty = staticmethod(is_nonempty)
+Regex.search_member = staticmethod(has_member)

@@ -39,8 +39,10 @@ from itertools import islice
 from typing import Any
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.build import as_repeat
+from structgen.regular.expressions.base import INFINITE, Regex
+from structgen.regular.expressions.build import as_repeat, repeat
 from structgen.regular.expressions.nodes import (
+    ANY,
     Chars,
     Not,
     Repeat,
@@ -76,7 +78,6 @@ from structgen.regular.lazy_dfa.stepped import (
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
 from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
-from structgen.regular.regex import ANY, INFINITE, Regex, repeat
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 100_000  # states of all cached automata together

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
+from structgen.regular.expressions.base import Regex
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
 from structgen.regular.lazy_dfa.states import Array, TableAutomaton
 from structgen.regular.numbers.digits import READS
@@ -25,7 +26,6 @@ from structgen.regular.numbers.exponents import (
 )
 from structgen.regular.numbers.language import by_sign, constraints_of, is_scientific
 from structgen.regular.numbers.range import Range, digits_of, split_off
-from structgen.regular.regex import Regex
 
 MAX_MODULUS = 10**8  # of the divisor, as a multiple of 10**-scale
 MAX_SCALE = 8  # decimal places of the divisor, so that kernels can compute with 64 bits

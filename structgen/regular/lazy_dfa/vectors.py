@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from structgen.regular.expressions.base import EMPTY, INFINITE, Regex
 from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.expressions.nodes import (
+    ANY,
     Alt,
     And,
     Concat,
@@ -34,7 +36,6 @@ from structgen.regular.expressions.nodes import (
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.lazy_dfa.states import Array
-from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex
 
 MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried

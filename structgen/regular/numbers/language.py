@@ -31,21 +31,13 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.charset import CharSet
-from structgen.regular.expressions.nodes import Alt
+from structgen.regular.expressions.base import EMPTY, Regex
+from structgen.regular.expressions.build import chars, concat, literal, repeat, sub_automaton
+from structgen.regular.expressions.logic import alt
+from structgen.regular.expressions.nodes import Alt, SubAutomatonState
 from structgen.regular.numbers.digits import DIGITS, Decimal
 from structgen.regular.numbers.exponents import MAX_FRACTION, Scientific
 from structgen.regular.numbers.range import Range, split_off
-from structgen.regular.regex import (
-    EMPTY,
-    Regex,
-    SubAutomatonState,
-    alt,
-    chars,
-    concat,
-    literal,
-    repeat,
-    sub_automaton,
-)
 
 __all__ = [
     "JSON_NUMBER", "MAX_DIGITS", "MAX_FRACTION", "PLAIN_NUMBER", "NumberConstraints", "Spelling",

@@ -11,7 +11,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.nodes import Alt, And, Concat, Not, SubAutomaton
+from structgen.regular.expressions.base import EMPTY, Regex
+from structgen.regular.expressions.build import concat
+from structgen.regular.expressions.logic import alt, complement, intersect
+from structgen.regular.expressions.nodes import ANY, Alt, And, Concat, Not, SubAutomaton
 from structgen.regular.numbers.digits import Decimal as DecimalState
 from structgen.regular.numbers.exponents import Scientific
 from structgen.regular.numbers.language import (
@@ -27,7 +30,6 @@ from structgen.regular.numbers.language import (
     spelled,
 )
 from structgen.regular.numbers.range import Range
-from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, concat, intersect
 
 
 def number_intersection(*languages: Regex) -> Regex:
