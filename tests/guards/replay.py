@@ -180,7 +180,7 @@ def _first(made: Any, vocabulary: str, text: bytes, one: str, two: str) -> str:
     """The first prefix at which two notes differ."""
     c = sg.compile(made(), vocabularies.named(vocabulary))
     _, tokens = read(c, vocabulary, text)
-    pairs = [(s[i : i + WIDTH] for i in range(0, len(s) + 1, WIDTH)) for s in (one, two)]
+    pairs = [[s[i : i + WIDTH] for i in range(0, len(s) + 1, WIDTH)] for s in (one, two)]
     at, (was, now) = next(
         (i, pair) for i, pair in enumerate(zip(*pairs, strict=False)) if pair[0] != pair[1]
     )
