@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from transformers.cache_utils import Cache, DynamicCache
-from transformers.utils import ModelOutput
+from transformers.utils.generic import ModelOutput
 
 from structgen.decode.caches import cache_argument, has_read
 from structgen.decode.target import HuggingFaceTarget
@@ -25,10 +25,13 @@ from tests.decode.models import (
 )
 
 pytestmark = pytest.mark.matrix
+Output: Any = ModelOutput  # has no types
 
 
 class Fake:
     """Something that reads tokens into a cache as a model of transformers does, and no more."""
+
+    forward: Callable[..., Any]
 
     def __init__(self) -> None:
         self.embeddings = torch.nn.Embedding(8, 4)
@@ -42,17 +45,13 @@ class Fake:
         """Call `forward`, as modules do."""
         return self.forward(**given)
 
-    def forward(self, **given: Any) -> Any:
-        """Refuse: each kind below has its own."""
-        raise NotImplementedError
-
     def read(self, name: str, cache: Any, tokens: torch.Tensor) -> Any:
         """Write keys and values to the cache, or to one of its own, and hand it on as `name`."""
         cache = DynamicCache() if cache is None else cache
         states = self.embeddings(tokens)[:, None]
         cache.update(states, states, 0)
         self.taken.append(name)
-        return ModelOutput({"logits": states[:, 0], name: cache})
+        return Output({"logits": states[:, 0], name: cache})
 
 
 class NamesItCache(Fake):
@@ -95,7 +94,7 @@ class NamesItOnce(Fake):
     def forward(self, input_ids: Any, remembered: Cache | None = None, **given: Any) -> Any:
         """Read."""
         if remembered is None:
-            return ModelOutput(logits=self.embeddings(input_ids))
+            return Output(logits=self.embeddings(input_ids))
         return self.read("remembered", remembered, input_ids)
 
 
@@ -116,7 +115,7 @@ class MeansSomethingElse(Fake):
         """Read without remembering."""
         if cache is not None:
             cache["slen"] = 1
-        return ModelOutput(logits=self.embeddings(input_ids))
+        return Output(logits=self.embeddings(input_ids))
 
 
 class IgnoresIt(Fake):
@@ -124,7 +123,7 @@ class IgnoresIt(Fake):
 
     def forward(self, input_ids: Any, past_key_values: Any = None, **given: Any) -> Any:
         """Read without remembering, and hand on what came."""
-        return ModelOutput(logits=self.embeddings(input_ids), past_key_values=past_key_values)
+        return Output(logits=self.embeddings(input_ids), past_key_values=past_key_values)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +138,14 @@ class IgnoresIt(Fake):
     ],
 )
 def test_the_name_is_that_under_which_it_is_written_to(kind: type[Fake], name: str) -> None:
-    """Output, declaration or usual names lead to it; at most two tokens are read."""
+    """Output, declaration or usual names lead to it; few tokens are read.
+
+    The outputs of newer releases say `cache` for older names, which the model then does not take.
+    """
     model = kind()
     assert cache_argument(model, DynamicCache) == name
     assert set(model.taken) == {name}
-    assert len(model.taken) <= 2
+    assert len(model.taken) <= 3
 
 
 @pytest.mark.parametrize("kind", [MeansSomethingElse, IgnoresIt])
