@@ -18,7 +18,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 from structgen.decode.versions import release
 from structgen.errors import ModelError
 
-# Tried last, for models whose output carries no cache unless they are given one.
+# Tried last unless the model declares them: its output may carry no cache unless it is given one.
 _USUAL = ("cache", "past_key_values", "cache_params")
 _REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, LookupError)
 _SHARED_STATES = (5, 5)  # the first transformers whose recurrent models write to the common Cache
@@ -78,9 +78,9 @@ def _carriers(output: Any) -> list[str]:
 
 
 def _declared(model: Any) -> Iterator[str]:
-    """Names of the parameters of `forward` that are declared to be caches."""
+    """Names of the parameters of `forward` that are declared to be caches, or are called so."""
     for name, parameter in inspect.signature(model.forward).parameters.items():
-        if "Cache" in str(parameter.annotation):
+        if "Cache" in str(parameter.annotation) or name in _USUAL:
             yield name
 
 
