@@ -1,5 +1,6 @@
 # make demo    writes JSON with the shipped model        make test    runs the tests
 # make lint    ruff and mypy                             make clean   removes what these made
+# make test-matrix  runs some tests with the oldest and the newest releases of other packages
 # make bench   runs jsonschemabench, as in make bench ARGS='masks --help'
 # All need only GNU make and Python >= 3.11 (PYTHON=... names another), and install into .venv.
 
@@ -11,7 +12,7 @@ INPUTS := pyproject.toml constraints.txt
 # tests run in a process for each core, file by file; SPREAD= runs them in one
 SPREAD ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
-.PHONY: demo test test-nojit lint bench clean
+.PHONY: demo test test-nojit test-matrix test-oldest test-newest lint bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.have-demo
@@ -23,6 +24,26 @@ test: $(VENV)/.have-dev
 test-nojit: $(VENV)/.have-dev
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit $(SPREAD) $(ARGS)
 
+# Environments of their own, each under its file of constraints, with few test tools; `make clean` and they take what is
+# newest then. Warnings are errors as in other tests, so that names that will be gone show; only those of untested
+# versions are expected. With --jobs=2 the oldest are tested while the newest are installed.
+MATRIX   := $(VENV)-matrix
+EXPECTED := ignore::structgen.errors.UntestedVersionWarning
+
+test-matrix: test-oldest test-newest
+
+test-oldest test-newest: test-%: $(MATRIX)/%/.have
+	@$(MATRIX)/$*/bin/python -m pytest -m matrix -W $(EXPECTED) tests/generation tests/integrations $(ARGS)
+
+$(MATRIX)/newest/.have: | $(MATRIX)/oldest/.have  # not at once: both write to the same metadata folder
+
+$(MATRIX)/%/.have: .ci/%.txt pyproject.toml | $(BIN)/python
+	@echo "installing structgen with the $* releases of other packages into $(MATRIX)/$* (takes minutes)"
+	@$(BIN)/python -m venv --clear $(MATRIX)/$*
+	@$(MATRIX)/$*/bin/python -m pip install -qq --disable-pip-version-check --no-compile -c .ci/$*.txt \
+	    -e '.[hf,pydantic]' 'pytest>=9' 'hypothesis>=6.100'
+	@touch $@
+
 lint: $(VENV)/.have-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -32,7 +53,7 @@ bench: $(VENV)/.have-bench
 	@$(BIN)/python -m jsonschemabench $(or $(ARGS),--help)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-matrix build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find structgen kernels tests jsonschemabench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.have-demo: $(INPUTS) | $(BIN)/python

@@ -15,6 +15,8 @@
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
     +-- ValidationError               a text that does not fit; carries offset, path, expected
+    StructgenWarning
+    +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
 
 `kind` is the stable machine-readable name (code reads it, never the message). `location` is a JSON
 Pointer into the spec, a `line:column`, a file or a token id, as text. `hint` says what to do.
@@ -184,3 +186,29 @@ class ValidationError(StructgenError):
     kind = "does_not_fit"
     offset: int = 0
     path: str = ""
+
+
+class StructgenWarning(UserWarning):
+    """Base of every warning given on purpose; nothing has gone wrong yet."""
+
+
+class UntestedVersionWarning(StructgenWarning):
+    """A package is newer than the versions that structgen was tested with.
+
+    Attributes: `package`, `version` (the installed one), `oldest` and `newest` (the tested ones).
+    """
+
+    def __init__(self, package: str, version: str, oldest: str, newest: str) -> None:
+        super().__init__(package, version, oldest, newest)
+        self.package = package
+        self.version = version
+        self.oldest = oldest
+        self.newest = newest
+
+    def __str__(self) -> str:
+        return (
+            f"{self.package} {self.version} is newer than what structgen was tested with "
+            f"({self.oldest} to {self.newest}); should it misbehave, install {self.package} "
+            f"{self.newest}; to silence this: warnings.filterwarnings('ignore', "
+            "category=structgen.errors.UntestedVersionWarning)"
+        )

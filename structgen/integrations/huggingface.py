@@ -1,4 +1,4 @@
-"""In: a compiled constraint. Out: a logits processor for `model.generate` of transformers.
+"""Makes a logits processor for `model.generate` of transformers out of a compiled constraint.
 
 The processor keeps nothing per row: a row's state follows from the tokens behind its prompt. So
 beams may be permuted, rows repeated, and drafts tried and dropped, and the masks stay right.

@@ -1,4 +1,4 @@
-"""In: a tiny random Llama. Out: proof that caching, padding, dropping and trees change no logits.
+"""Checks that caching, padding, dropping and trees change no logits of tiny random models.
 
 The oracle is the model itself, given one whole sequence, without cache and without padding.
 """
@@ -15,6 +15,7 @@ import torch
 from structgen.errors import ModelError
 from structgen.generation.models.target import HuggingFaceTarget
 from tests.generation.models import (
+    SHARED_STATES,
     bloom_model,
     gpt2_model,
     hybrid_model,
@@ -22,6 +23,8 @@ from tests.generation.models import (
     mixed_model,
     sliding_model,
 )
+
+pytestmark = pytest.mark.matrix
 
 PROMPTS = [[5, 9, 33], [7], [40, 41, 42, 43, 44, 45, 46], [12, 12]]
 
@@ -224,7 +227,12 @@ def test_learned_positions_are_not_shifted_by_padding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "several"), [(bloom_model, True), (mamba_model, False), (hybrid_model, True)]
+    ("build", "several"),
+    [
+        (bloom_model, True),
+        pytest.param(mamba_model, False, marks=SHARED_STATES),
+        pytest.param(hybrid_model, True, marks=SHARED_STATES),
+    ],
 )
 def test_models_without_trees_are_decoded_one_token_at_a_time(build: Any, several: bool) -> None:
     """Padding and dropping rows are right for them too; trees are refused, and drafts by some."""
@@ -261,11 +269,16 @@ def test_a_model_without_a_cache_is_refused(model: Any) -> None:
         def eval(self) -> Any:
             return self
 
+        def get_input_embeddings(self) -> Any:
+            return model.get_input_embeddings()
+
         def get_output_embeddings(self) -> Any:
             return model.lm_head
 
         def forward(self, input_ids: Any) -> Any:
             return input_ids
+
+        __call__ = forward
 
     with pytest.raises(ModelError, match="Forgetful takes no cache"):
         HuggingFaceTarget(Forgetful())

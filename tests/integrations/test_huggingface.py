@@ -1,4 +1,4 @@
-"""In: a tiny random Llama. Out: proof that `model.generate` with our processor writes what fits."""
+"""Checks that `model.generate` with our logits processor writes what fits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from tests.generation.models import build_model, build_tokenizer
 from tests.generation.naive import NaiveConstraint, json_texts
 
 # transformers warns about padding sides and generation flags that are beside the point here
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning"),
+    pytest.mark.matrix,
+]
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,12 @@ def _decode(
     model: Any, tokenizer: Any, ids: list[list[int]], followers: list[_Follower] | None
 ) -> list[list[int]]:
     import torch
+    from transformers import DynamicCache
+
+    from structgen.generation.models.caches import cache_argument
+
+    def new_cache() -> DynamicCache:
+        return DynamicCache(config=model.config)
 
     length = max(map(len, ids))
     tokens = torch.tensor([[tokenizer.pad_token_id] * (length - len(r)) + r for r in ids])
@@ -152,18 +158,18 @@ def _decode(
     positions = (seen.cumsum(1) - 1).clamp(min=0)
     made: list[list[int]] = [[] for _ in ids]
     running = list(range(len(ids)))
-    cache = None
+    cache = {cache_argument(model, new_cache): new_cache()}
     for _ in range(NEW_TOKENS):
         with torch.no_grad():
             out = model(
                 input_ids=tokens,
                 attention_mask=seen,
                 position_ids=positions,
-                past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=1,
+                **cache,
             )
-        cache, logits = out.past_key_values, out.logits[:, -1].float()
+        logits = out.logits[:, -1].float()
         if followers is not None:
             for row in running:
                 logits[row, ~torch.from_numpy(followers[row].allowed())] = float("-inf")

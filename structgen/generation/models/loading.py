@@ -1,4 +1,4 @@
-"""In: a model by name, path or object. Out: a HuggingFaceTarget, its tokenizer, its vocabulary."""
+"""Loads a model, given by name, path or object, with its tokenizer and its vocabulary."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import ModelError, StructgenError, VocabularyError
+from structgen.generation.models.versions import warn_of_untested
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def load_target(
 
     `model` is a name on the Hugging Face hub, a directory, a model object, or a pair (model,
     tokenizer). ModelError, in one line, when there is no such model, it cannot be loaded, it has an
-    encoder, or a model object comes without a tokenizer.
+    encoder, or a model object comes without a tokenizer. UntestedVersionWarning, once, when a
+    package that it needs is newer than what was tested.
     """
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
@@ -33,6 +35,7 @@ def load_target(
                 f"running a model needs the {package} package",
                 hint="run: pip install 'structgen[hf]'",
             )
+    warn_of_untested()
     if isinstance(model, tuple | list):
         if len(model) != 2 or tokenizer is not None:
             raise ModelError(f"model is {model!r:.80}", expected="a pair (model, tokenizer)")

@@ -1,4 +1,4 @@
-"""In: a model with sliding windows. Out: a target that keeps all it has read, and takes trees.
+"""Serves a model with sliding windows as a target that keeps all it has read, and takes trees.
 
 The model's own cache drops what has left the window, so nothing can be taken back. Here windows are
 masks, made of the positions of tokens: siblings, padding and what was refused do not shift them.

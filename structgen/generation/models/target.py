@@ -1,4 +1,4 @@
-"""In: tokens of several rows. Out: logits of a transformers model, with a KV cache kept between.
+"""Reads tokens of several rows with a transformers model, and keeps its cache between calls.
 
 Rows of different lengths are padded on the left, and each row keeps a bit per cache slot that says
 whether the slot counts. So dropping a row, refusing draft tokens and padding are one mechanism:
@@ -21,6 +21,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from structgen.errors import ModelError
 from structgen.generation.gpu import RowTable
+from structgen.generation.models.caches import cache_argument, keeps_only_states, keeps_states
 from structgen.generation.models.torch_logits import DeviceLogits, TorchLogits
 
 _UNUSED = 16  # slots that count for no row and may stay, or an eighth of all
@@ -67,16 +68,11 @@ class HuggingFaceTarget:
         self.takes_trees = "position_ids" in self._accepts and all(
             type(layer) is DynamicLayer for layer in layers
         )
-        recurrent = any(hasattr(layer, "update_recurrent_state") for layer in layers)
-        self._several = None if recurrent else True  # None: not tried yet
-        self._recurrent = "past_key_values" not in self._accepts
+        self._several = None if any(map(keeps_states, layers)) else True  # None: not tried yet
+        self._only_states = bool(layers) and all(map(keeps_only_states, layers))
+        self._cache_name = cache_argument(self.model, self._new_cache)
         self._table: RowTable | None = None  # mask rows on the GPU
         self._wide: HuggingFaceTarget | Literal["untried"] | None = "untried"
-        if self._recurrent and "cache_params" not in self._accepts:
-            raise ModelError(
-                f"{type(model).__name__} takes no cache of what it has read",
-                expected="a model whose forward takes past_key_values or cache_params",
-            )
 
     @property
     def device(self) -> torch.device:
@@ -258,12 +254,11 @@ class HuggingFaceTarget:
         given: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask.long() if _is_flat(mask) else mask,
-            "past_key_values": cache.past,
+            self._cache_name: cache.past,
             "use_cache": True,
         }
-        if self._recurrent:  # the mask is that of the tokens read now, not of all slots
+        if self._only_states:  # the mask is that of the tokens read now: there are no slots
             given["attention_mask"] = mask[:, -ids.shape[1] :].long()
-            given["cache_params"] = given.pop("past_key_values")
         if "position_ids" in self._accepts:
             given["position_ids"] = positions
         if scored is not None and "logits_to_keep" in self._accepts:

@@ -1,4 +1,4 @@
-"""In: logits as tensors. Out: Logits, and on an accelerator DrawingLogits, for the decode loop."""
+"""Serves logits that are tensors to the decode loop, and draws from them on an accelerator."""
 
 from __future__ import annotations
 
