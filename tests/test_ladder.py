@@ -40,9 +40,7 @@ LADDER = (
     "__main__",
 )
 MOST_ENTRIES = 16  # modules and folders in one folder; a dozen is usual
-TYPING_CIRCLES = {  # modules in the circles that only imports for type checkers close
-    "automata": 0,
-}
+TYPING_CIRCLES = 55  # modules in circles that imports for type checkers close; may only fall
 
 
 def module_of(path: Path) -> str:
@@ -103,7 +101,7 @@ def imports(*, typing: bool) -> Mapping[str, frozenset[str]]:
 
 def rung(module: str) -> int:
     """How high a module stands."""
-    named = [step for step in LADDER if module == step or module.startswith(f"{step}.") and step]
+    named = [step for step in LADDER if module == step or (module.startswith(f"{step}.") and step)]
     return LADDER.index(max(named, key=len))
 
 
@@ -172,6 +170,12 @@ def test_imports_for_types_lead_down_too() -> None:
         if rung(other) > rung(module) and module != ""
     ]
     assert upward == []
+
+
+def test_imports_for_types_make_no_more_circles() -> None:
+    """A module and its own parts may name each other's types; there are not to be more of them."""
+    found = circles(imports(typing=True))
+    assert sum(map(len, found)) <= TYPING_CIRCLES, found
 
 
 def test_a_circle_is_found() -> None:
