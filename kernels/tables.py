@@ -1,12 +1,15 @@
-"""In: flat arrays. Out: the tables of one constraint, their numba type, and hash tables over int64.
+"""The run-time tables of a schema's constraint: columns, codes, numba types and hash tables.
 
-The tables are the whole run-time form of a constraint. Python fills them on demand, kernels read
-them, and (for records and states only) insert into them.
+The tables are a lexer (a lazily built byte DFA) and a pushdown parser whose stack is a
+graph-structured stack of interned nodes, all in flat arrays. Kernels read them and add stack nodes,
+bit sets and lexer states; whatever else is missing Python adds when a kernel stops with a NEED_*
+code: an on-demand table fill.
 
-A *pair* is a position in the text: `(q, ctx)` packed as `q << 32 | ctx`, where `q` is a lexer state
-(a byte automaton) and `ctx` names what is open around it: a stack of frames, of which each is one
-of few (a place in a schema), so that most of what can happen is known after it happened once.
-Codes below zero are not pairs.
+A *position* in a text is an int64: lexer state << 32 | stack node. A lexer state is one of the byte
+DFA; a stack node is an interned parser frame together with the node below it, so a position costs
+no copy and equal histories have equal numbers. Codes below zero are not positions.
+
+Hash tables use open addressing with linear probing; Python keeps them at most half full.
 """
 
 from __future__ import annotations
@@ -21,81 +24,146 @@ from numba import types
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.build.pointers import reference
 
-DEAD = -1  #: the byte or token is not allowed
-NEED_ROW = -2  #: `need[0]` is a lexer state whose row has not been filled yet
-NEED_EVENT = -3  #: `(need[0], need[1])` is a (context, label) pair nobody has evaluated yet
-NEED_SPACE = -4  #: a table of contexts is full, or a hash table of them half full
-UNKNOWN = -5  #: the hash table does not have that key
-NEED_MOVE = -6  #: `(need[0], need[1])` is a (frame, label) pair nobody has evaluated yet
-NEED_OPENING = -7  #: the same, where what is behind will do (see `openings.foretell`)
-NEED_EXACT = -8  #: whether a text was taken before is not known in a context made for masks only
-NEED_STATES = -10  #: there is no room for `need[0]` more lexer states or `need[1]` more spans
+# -- what kernels return in place of a position or a row ---------------------------------------
+# Codes from NEED_ROW down stop a kernel: Python adds what `need` names to the tables, and calls it
+# again with the same arguments (an on-demand table fill).
 
-UNUSED, LOOKED_AT, COMPARED, KEPT = 0, 1, 2, 3  # values of `needs_text`
+DEAD = -1  #: the byte, terminal or token is not allowed
+NEED_ROW = -2  #: the row of lexer state `need[WANTED]`
+NEED_EVENT = -3  #: what terminal `need[WANTED_WITH]` does in stack node `need[WANTED]`
+NEED_SPACE = -4  #: room: a table of stack nodes or sets is full, or a hash table of them half full
+UNKNOWN = -5  #: a hash table does not have that key (nothing to be filled)
+NEED_ACTION = -6  #: the action of terminal `need[WANTED_WITH]` in frame `need[WANTED]`
+NEED_OPENING = -7  #: the same, or only the lexer state behind it (see `masks.deferred_openings`)
+NEED_EXACT = -8  #: a mask's stack node leaves open which texts were seen, and that matters here
+NEED_STATES = -10  #: room for `need[WANTED]` more lexer states and `need[WANTED_WITH]` more spans
 
-END_LABEL = 0  #: the label that ends the whole text
-SKIP_LABEL = 1  #: the label that leads from the entry of a frame to its lexeme
+# Entries of `need`.
+WANTED, WANTED_WITH = 0, 1  #: what the codes above are about
+EDIT_PART, EDIT_STAGE = 2, 3  #: how far `masks.entry_points.build_edits` has come
+READ_OFFSET, READ_POSITION = 4, 5  #: the byte at which `run` stopped, and the position before it
 
-# What a label does in a frame: kind << 56 | a << 28 | b (or DEAD, UNKNOWN).
+# Entries of `sizes`: how much of each table is in use.
+SIZE_STACK_NODES = 0  #: stack nodes
+SIZE_CAPTURES = 1  #: entries of `capture_slots`
+SIZE_EVENTS = 2  #: entries of `events`
+SIZE_INTERNED = 3  #: entries of `node_slots`
+SIZE_ACTIONS = 4  #: entries of `actions`
+SIZE_WORDS = 5  #: rows of `words`, and entries of `order`
+SIZE_STATES = 6  #: lexer states
+SIZE_LETTERS = 7  #: entries of `letters`
+SIZE_ALLOWED = 8  #: bytes of `allowed`
+SIZE_SPANS = 9  #: rows of `spans`
+SIZE_BIT_SET_WORDS = 10  #: words of `bit_sets`
+SIZE_BIT_SETS = 11  #: sets in `bit_sets`, which are the entries of `bit_set_slots`
+SIZE_KEY_SETS = 12  #: rows of `key_sets`
+SIZE_SIGNATURES = 13  #: entries of `signatures`
+SIZES = 14
+
+# -- terminals and actions ---------------------------------------------------------------------
+
+END_TERMINAL = 0  #: ends the whole text
+SKIP_TERMINAL = 1  #: leads from the entry of a frame (white space) to its lexeme
+
+# Values of `needs_text`: what the captured bytes of a terminal are for.
+TEXT_UNUSED = 0
+TEXT_READ = 1  #: Python decides by them what the terminal does: `events`
+TEXT_COMPARED = 2  #: they must differ from the texts seen before in the frame (a key, an item)
+TEXT_CAPTURED = 3  #: they are kept for events to come
+
+# Kinds of actions, what a terminal does in a frame: kind << 56 | a << 28 | b (or DEAD, UNKNOWN).
 GOTO = 0  #: the frame becomes frame a
 PUSH = 1  #: the frame becomes frame b and waits there while frame a is open
-POP = 2  #: the frame closes, and label a happens in the one below
-ONCE = 3  #: as GOTO, and the text remembered must not have been taken before in this frame
-TICK = 4  #: as GOTO, and position b of the checklist is ticked off, which it must not have been
-CHECK = 5  #: as GOTO, to the frame of checklist a for what has been ticked off
-RECALL = 6  #: as GOTO, and the same label happens there, which depends on what is kept
-KEEPS = 1  #: as b of GOTO, ONCE and RECALL: what has just been read is kept beside the frame
+POP = 2  #: the frame closes, and terminal a happens in the one below (a reduction)
+GOTO_IF_NEW = 3  #: as GOTO, and the captured text must not have been seen before in this frame
+MARK_SEEN = 4  #: as GOTO, and key b of the key set is marked as seen, which it must not have been
+CHECK_KEYS = 5  #: as GOTO, to the frame that key set a has for the keys seen so far
+RECALL = 6  #: as GOTO, and the same terminal happens there, which depends on what was captured
+CAPTURES = 1  #: as b of GOTO, GOTO_IF_NEW and RECALL: the text just read is captured
 
-FRAME, PARENT, TAKEN, BASE, TICKED, OUTLOOK, READ = range(7)  # columns of `contexts`
-#: in columns TAKEN and READ, something that nobody asks for: a context made for masks only
-SOME = -2
-ENTRY, LEXEME, LOW, HIGH, ALLOWED, CHECKLIST, ALIKE, BEGUN, PLAIN = range(9)  # columns of `frames`
-# Columns of `checklists`: the sets of no positions, of those that must be ticked off, and of all;
-# whether more may always follow; the frames where only more may follow, only the end, or both.
-NOTHING, REQUIRED, ALL, ENDLESS, ONLY_MORE, ONLY_END, EITHER = range(7)
+# -- columns -----------------------------------------------------------------------------------
 
-OF, ALONE, POSITIONS = 0, 1, 2  # places of `asked`
+# Columns of `stack_nodes`; two nodes with equal FRAME, PARENT, SEEN_TEXTS, SEEN_KEYS and CAPTURED
+# and nothing captured in progress are one node.
+FRAME = 0
+PARENT = 1  #: the stack node below, -1 at the bottom
+SEEN_TEXTS = 2  #: the node that captured the text seen last in this frame, -1 if there is none
+CAPTURE_START = 3  #: the node in which the bytes being captured began; itself if there are none
+SEEN_KEYS = 4  #: the set (see `bit_sets`) of keys seen, -1 in a frame without a key set
+SIGNATURE = 5  #: its stack signature, -1 as long as nobody has asked for it
+CAPTURED = 6  #: the node that holds the text captured last for later events, -1 if there is none
+STACK_COLUMNS = 7
+#: in SEEN_TEXTS and CAPTURED: some text, left open; only nodes made for masks have it
+UNSPECIFIED = -2
 
-BEGIN, END, LABEL = 0, 1, 2  # columns of `words`
+# Columns of `frames`.
+ENTRY = 0  #: the lexer state with which the frame begins, white space included
+LEXEME = 1  #: the one behind the white space; -2 minus it where it depends on what was captured
+LOW, HIGH = 2, 3  #: keys LOW to HIGH - 1 may come
+ALLOWED = 4  #: where the bits of those that may begin in `allowed`; -1 if all of them may
+KEY_SET = 5  #: the key set that begins with the frame, -1 if none does
+ACTIONS_OF = 6  #: the frame whose `actions` it has
+IN_SCALAR = 7  #: the frame that will do in its place once a string or number has begun
+ONLY_SCALAR = 8  #: LEXEME where nothing but a string or number may come, else 0
+FRAME_COLUMNS = 9
 
-# Columns of `within`: what kind of place a state is (0 for those that Python fills), ...
-KIND = 0
+# Columns of `key_sets`: three sets, a flag, and the frames that follow CHECK_KEYS.
+NO_KEYS, REQUIRED_KEYS, ALL_KEYS = 0, 1, 2  #: the empty set, required keys, all declared keys
+ALWAYS_MORE = 3  #: whether other keys may follow even when all declared ones were seen
+ONLY_MORE, ONLY_END, MORE_OR_END = 4, 5, 6  #: frames: a key must follow, cannot, or may
+KEY_SET_COLUMNS = 7
+
+# Entries of `lookups`, which a walk fills (see `parser.key_sets.note_lookup`).
+LOOKUP_NODE = 0  #: the stack node at which the walk began, -1 while nobody takes notes
+LOOKUP_UNIQUE = 1  #: 1 if the answers hold for no other node
+LOOKUP_KEYS = 2  #: from here on: bits of the keys that were looked up
+
+WORD_BEGIN, WORD_END, WORD_TERMINAL = 0, 1, 2  # columns of `words`
+SPAN_FIRST, SPAN_LAST, SPAN_STATE = 0, 1, 2  # columns of `spans`
+GUARD_BEGIN, GUARD_END = 0, 1  # columns of `guard`
+
+# Columns of `state_info`: what kernels must know of a lexer state to fill its row.
+KIND = 0  #: one of the kinds below; 0 for states that Python fills
 OWNER = 1  #: the state before the letter that is being read, or before the last letter; -1 if none
-FIRST, LAST = 2, 3  #: words `first` to `last` - 1 begin so
-DEPTH = 4  #: how many letters of them have been read in whole
-REST = 5  #: the state in which other texts would be, or -1
-LEFT = 6  #: how many digits of the letter are still to be read
-HALF = 7  #: the first half of the letter, read as an escape before; or 0
-CHILD = 8  #: the state behind the letter of the first word; those of the others follow it
-CAME, BYTE = 9, 10  #: the state from which this one was met, and by which byte
-FLAGS = (
-    11  #: of the list: QUOTED, ESCAPES, GUARDED, OPEN, KEYS; of a text: QUOTED, ESCAPES, SCALARS
-)
+FIRST, LAST = 2, 3  #: words (or spans) FIRST to LAST - 1 go on from here
+DEPTH = 4  #: how many letters of the words have been read in whole
+FALLBACK = 5  #: the state in which texts other than the words would be, -1 if there are none
+DIGITS_LEFT = 6  #: how many digits (UTF-8 bytes, hex digits) of the letter are still to be read
+HIGH_SURROGATE = 7  #: the first UTF-16 half of the letter, read as an escape before; or 0
+CHILD = 8  #: the state behind the letter of the first word; those of the other letters follow it
+FROM_STATE, FROM_BYTE = 9, 10  #: the state from which this one was first met, and by which byte
+FLAGS = 11  #: of a list QUOTED, ESCAPES, GUARDED, OPEN, KEYS; of a text QUOTED, ESCAPES, SCALARS
 DONE = 12  #: 1 when the row has been filled once
-NEXT = 13  #: another state with the same hash of its spans, made earlier; or -1
-COLUMNS = 14
+NEXT_ALIKE = 13  #: the next state in the same slot of `span_slots`, made earlier; -1 for none
+INFO_COLUMNS = 14
+# In states of a regular expression (SPANS_UNKNOWN) two columns have another meaning.
+EXPRESSION_STATE = DEPTH  #: the state of the expression's automaton
+EXPRESSION = HIGH_SURROGATE  #: which of the expressions entered it is one of
 
-# Places of `info`.
-AT_PROVIDE, AT_HAS_ALLOWED, AT_CHECKED, AT_RUN, AT_ENDING, AT_CROSSING = range(6)
-AT_LISTED, AT_ALONG, AT_STEP, AT_FIRE, AT_BEYOND, AT_TAKEN, AT_RESTS = 6, 7, 8, 9, 10, 11, 12
-AT_NAME, AT_SPAN, AT_FORETELL, INFO_SIZE = 13, 14, 15, 16
+# Places of `info`: addresses of kernels that others call by them.
+AT_FILL_ROW, AT_ALLOWED_KEY, AT_KEY_ACTION, AT_RUN, AT_ENDING, AT_LEXEME_ENDS = range(6)
+AT_LISTED_WORDS, AT_NARROW, AT_STEP, AT_ADVANCE, AT_BOUNDARY_TOKENS = 6, 7, 8, 9, 10
+AT_IS_SEEN, AT_SEEN_REMAINDERS, AT_FILL_WORDS, AT_FILL_SPANS, AT_PREDICT = 11, 12, 13, 14, 15
+INFO_SIZE = 16
 
+# Kinds of lexer states within listed words.
 IN_WORD = 1  #: between two letters
-IN_DIGITS = 2  #: within a letter in UTF-8
+IN_UTF8 = 2  #: within a letter in UTF-8
 IN_ESCAPE = 3  #: behind a backslash
 IN_HEX = 4  #: within the digits of an escape
-IN_HIGH = 5  #: behind the escaped first half of a letter
-IN_BACKSLASH = 6  #: behind the backslash that follows
-# Kinds of places within texts of which Python said what spans of code points lead to. FIRST and
-# LAST are then places in `spans`, CHILD of the first kind is the label with which the text may end.
+AFTER_HIGH_SURROGATE = 5  #: behind the escaped first half of a letter
+LOW_SURROGATE_BACKSLASH = 6  #: behind the backslash that follows
+# Kinds of lexer states within texts of which Python says what spans of code points lead to. FIRST
+# and LAST are then rows of `spans`, CHILD of the first kind is the terminal that may end the text.
 SPANS_TEXT = 7  #: between two characters
-SPANS_DIGITS = 8  #: within a character in UTF-8
+SPANS_UTF8 = 8  #: within a character in UTF-8
 SPANS_ESCAPE = 9  #: behind a backslash
 SPANS_HEX = 10  #: within the digits of an escape
-SPANS_HIGH = 11  #: behind the escaped first half of a character
-SPANS_U = 12  #: behind the backslash that follows
-SPANS_LATER = 13  #: between two characters, of which Python has yet to say what leads on
+SPANS_AFTER_HIGH = 11  #: behind the escaped first half of a character
+SPANS_BACKSLASH = 12  #: behind the backslash that follows
+SPANS_UNKNOWN = 13  #: between two characters, of which Python has yet to say what leads on
 
+# Flags.
 QUOTED = 1  #: spelled inside a JSON string
 ESCAPES = 2  #: with escapes that need not be
 GUARDED = 4  #: frames say which of the words they let through
@@ -105,53 +173,48 @@ SCALARS = 32  #: a text that is a string or number by itself
 
 
 class Tables(NamedTuple):
-    """The arrays that kernels read.
+    """All arrays of one constraint at run time: its lexer, its parser and their hash tables.
 
-    rows: int32[Q, 256], next lexer state; -1 dead; -(label) - 2 when the byte ends the lexeme.
-    filled: uint8[Q], whether the row is there.
-    accept: int32[Q], label of a lexeme that may end *before* the next byte, or -1.
-    recorded: uint8[Q], whether bytes read in this state are remembered in the context.
-    needs_text: uint8[L], what the remembered bytes are for when a label happens: UNUSED, LOOKED_AT
-    (the event depends on them), COMPARED (with those taken before), or KEPT (for later events).
-    guard: int32[Q, 2], of states within one of several names: `words` guard[q, 0] to
+    Sizes: Q lexer states, T terminals, F frames, C stack nodes, W listed words, S spans, K key
+    sets, H slots of a hash table (a power of two, at most half of them used).
+
+    Lexer. rows: int32[Q, 256], what each byte leads to: the next lexer state, DEAD, or
+    -(terminal) - 2 when the byte ends the lexeme. filled: uint8[Q], whether the row is there.
+    accept: int32[Q], the terminal of a lexeme that may end *before* the next byte, or -1.
+    recorded: uint8[Q], whether bytes read in this state are captured on the stack.
+    needs_text: uint8[T], what a terminal's captured bytes are for: TEXT_UNUSED, ...
+    guard: int32[Q, 2], of states inside one of several words: `words` guard[q, 0] to
     guard[q, 1] - 1 begin with what was read; -1 for other states.
-    order: int32[W], the position of each of `words`; a frame lets those through in its range.
-    within: int32[Q, 14], of states that kernels fill, what `names` and `spans` have to know.
-    words: int32[W, 3], listed words: where the letters of each begin and end, and its label.
-    letters: int32[n], code points. allowed: uint8[n], bits of positions.
-    spans: int32[S, 3], first and last code point (relative to what was read of them), and the state
-    behind. alike: int32[H], hash table over spans: the last state made with such a hash, or -1.
-    frames: int32[F, 9], the lexer state with which a frame begins, the one to which SKIP leads (-2
-    minus it where it only says how a text begins, and what goes on depends on what is kept), the
-    range of positions of names, of which the end does not belong to it, where its bits in `allowed`
-    begin (-1 when all in the range are allowed), the checklist that it begins, or -1, the frame
-    whose moves it has, the one that will do in its place once a scalar has begun, and the second of
-    these lexer states once more where nothing but a scalar can come, else 0.
-    moves: int64[H, 2], hash table: frame << 32 | label -> what the label does there; with SKIP, of
-    a frame in which an object with members may open: the state before its keys << 28 | label; with
-    END, of one in which the value of a member ends that others may follow: that behind it, as well.
-    checklists: int32[K, 7], what is ticked off in some frames, see NOTHING and those behind it.
-    sets: int64[n], sets of positions, each a word with its size in words (low half) and its hash,
-    and then its bits; a set is named by where it begins. same: int32[H], hash table over them.
-    contexts: int32[C, 7], the frame; the context below it, or -1; the last text taken (a context
-    that remembers it), or -1; the context in which the remembered bytes began (itself if none); the
-    set of positions that have been ticked off, or -1 in a frame without a checklist; its outlook,
-    or -1 if that is not known; the last value kept (a context that remembers its text, or the last
-    one inside of it), or -1.
-    origin: int64[C], for contexts that remember bytes: parent << 8 | last byte, otherwise -1.
-    interned: int32[H], hash table over `contexts`, by all but BASE and OUTLOOK; -1 empty.
-    remembered: int32[H], hash table over `contexts` that remember bytes, by `origin`; -1 empty.
-    events: int64[H, 2], hash table: ctx << 32 | label -> pair after the event, or DEAD.
-    outlooks: int64[H, 2], hash table: what of a context its future depends on (see
-    `kernels.parser.stack_signature`) -> its outlook.
-    asked: int64[n], what a walk asked of the context asked[OF] (if not -1): asked[ALONE] is 1 if
-    the answers hold for no other; then, from POSITIONS on, the positions that were looked up.
-    sizes: int64[14], contexts in use, entries of `remembered`, of `events`, of `interned`, of
-    `moves`, of `order` and `words`, lexer states, `letters`, bytes of `allowed`, `spans`, words of
-    `sets`, how many sets these are, checklists, outlooks.
-    need: int64[8], what a kernel that stopped is waiting for, and where it stopped.
-    info: int64[2], the addresses of kernels that others call by them.
-    common: int32[n, 256], the rows of the first states, which are the same for many specs.
+    order: int32[W], the key of each of `words`; a frame lets those through in its range.
+    state_info: int32[Q, 14], of states whose rows kernels fill (columns KIND, ...).
+    words: int32[W, 3], where the letters of each listed word begin and end, and its terminal.
+    letters: int32[n], code points. allowed: uint8[n], bits of keys.
+    spans: int32[S, 3], first and last code point (less what was read of them) and the state behind.
+    span_slots: int32[H], hash table over spans: the last state made with such a hash, or -1.
+    shared_rows: int32[n, 256], the rows of the first states, which many constraints have.
+
+    Parser. frames: int32[F, 9] (columns ENTRY, ...), what is open at one place of a schema.
+    actions: int64[H, 2], hash table: frame << 32 | terminal -> the action. With SKIP_TERMINAL, of a
+    frame in which an object with members may open: lexer state before its keys << 28 | terminal;
+    with END_TERMINAL, of one in which the value of a member ends that others may follow: that
+    behind it, as well.
+    key_sets: int32[K, 7] (columns NO_KEYS, ...), the declared keys of an object.
+    bit_sets: int64[n], sets of keys one behind the other: a word with the number of words (low
+    half) and the hash of the set, and then its bits; a set is named by where it begins.
+    bit_set_slots: int32[H], hash table over them.
+    stack_nodes: int32[C, 7] (columns FRAME, ...), a frame and the node below it.
+    capture_links: int64[C], of nodes that captured a byte: the node before it << 8 | the byte; -1.
+    node_slots: int32[H], hash table over nodes without captured bytes; capture_slots: int32[H],
+    over the others, by `capture_links`; -1 empty.
+    events: int64[H, 2], hash table: stack node << 32 | terminal -> position after it, or DEAD, for
+    what only Python can decide.
+    signatures: int64[H, 2], hash table: what of a stack node its future depends on (see
+    `kernels.parser.stack_signature`) -> its signature.
+    lookups: int64[n] (LOOKUP_NODE, ...), what a walk looked up beside the signature.
+
+    Both. sizes: int64[14] (SIZE_STACK_NODES, ...), how much is in use. need: int64[8] (WANTED,
+    ...), what a kernel that stopped is waiting for, and where it stopped. info: int64[16]
+    (AT_FILL_ROW, ...), the addresses of kernels that others call by them.
     """
 
     rows: npt.NDArray[np.int32]
@@ -161,28 +224,28 @@ class Tables(NamedTuple):
     needs_text: npt.NDArray[np.uint8]
     guard: npt.NDArray[np.int32]
     order: npt.NDArray[np.int32]
-    within: npt.NDArray[np.int32]
+    state_info: npt.NDArray[np.int32]
     words: npt.NDArray[np.int32]
     letters: npt.NDArray[np.int32]
     allowed: npt.NDArray[np.uint8]
     spans: npt.NDArray[np.int32]
-    alike: npt.NDArray[np.int32]
+    span_slots: npt.NDArray[np.int32]
     frames: npt.NDArray[np.int32]
-    moves: npt.NDArray[np.int64]
-    checklists: npt.NDArray[np.int32]
-    sets: npt.NDArray[np.int64]
-    same: npt.NDArray[np.int32]
-    contexts: npt.NDArray[np.int32]
-    origin: npt.NDArray[np.int64]
-    interned: npt.NDArray[np.int32]
-    remembered: npt.NDArray[np.int32]
+    actions: npt.NDArray[np.int64]
+    key_sets: npt.NDArray[np.int32]
+    bit_sets: npt.NDArray[np.int64]
+    bit_set_slots: npt.NDArray[np.int32]
+    stack_nodes: npt.NDArray[np.int32]
+    capture_links: npt.NDArray[np.int64]
+    node_slots: npt.NDArray[np.int32]
+    capture_slots: npt.NDArray[np.int32]
     events: npt.NDArray[np.int64]
-    outlooks: npt.NDArray[np.int64]
-    asked: npt.NDArray[np.int64]
+    signatures: npt.NDArray[np.int64]
+    lookups: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     need: npt.NDArray[np.int64]
     info: npt.NDArray[np.int64]
-    common: npt.NDArray[np.int32]
+    shared_rows: npt.NDArray[np.int32]
 
 
 I32 = types.int32[::1]
@@ -204,24 +267,25 @@ TABLES = reference(types.NamedTuple(
 
 @inlined
 def has_row(t, q):  # type: ignore[no-untyped-def]
-    """Whether the row of a lexer state is there; one that many specs share is put there."""
-    if t.filled[q] == 0 and q < t.common.shape[0]:
+    """Whether the row of a lexer state is there; a shared one is copied there first."""
+    if t.filled[q] == 0 and q < t.shared_rows.shape[0]:
         for byte in range(256):
-            t.rows[q, byte] = t.common[q, byte]
+            t.rows[q, byte] = t.shared_rows[q, byte]
         t.filled[q] = 1
     return t.filled[q] != 0
 
 
 @inlined
 def hashed(key):  # type: ignore[no-untyped-def]
-    """A hash of a key, of which the low bits count."""
+    """A hash of an int64 key; its low bits are used."""
+    # Two odd multipliers, one for each half (frame or node above, terminal or byte below).
     h = (key & 0xFFFFFFFF) * 40503 + (key >> 32) * 60493  # both below 2**48: nothing overflows
     return h ^ (h >> 15)
 
 
 @inlined
 def slot_of(table, key):  # type: ignore[no-untyped-def]
-    """Index of the slot that holds `key`, or of the empty slot where it belongs."""
+    """The slot that holds `key`, or the empty slot where it belongs (linear probing)."""
     last = table.shape[0] - 1
     i = hashed(key) & last
     while table[i, 0] != key and table[i, 0] != -1:
@@ -231,7 +295,7 @@ def slot_of(table, key):  # type: ignore[no-untyped-def]
 
 @inlined
 def find(table, key):  # type: ignore[no-untyped-def]
-    """Value of `key`, or UNKNOWN."""
+    """The value of `key`, or UNKNOWN."""
     i = slot_of(table, key)
     if table[i, 0] == key:
         return table[i, 1]
@@ -239,30 +303,30 @@ def find(table, key):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def memory_of(origin, remembered, key):  # type: ignore[no-untyped-def]
-    """Index of the slot of `remembered` that holds the context of such an origin, or is empty."""
-    last = remembered.shape[0] - 1
+def capture_slot(capture_links, capture_slots, key):  # type: ignore[no-untyped-def]
+    """The slot of `capture_slots` that holds the node with that link, or the empty one for it."""
+    last = capture_slots.shape[0] - 1
     i = hashed(key) & last
-    while remembered[i] >= 0 and origin[remembered[i]] != key:
+    while capture_slots[i] >= 0 and capture_links[capture_slots[i]] != key:
         i = (i + 1) & last
     return i
 
 
 @inlined
-def place_of(contexts, interned, frame, parent, taken, ticked, kept):  # type: ignore[no-untyped-def]
-    """Index of the slot of `interned` that holds such a context, or of the empty one for it."""
-    last = interned.shape[0] - 1
-    h = frame * 40503 + (parent + 1) * 60493 + (taken + 1) * 48271 + (ticked + 1) * 52711
-    h += (kept + 1) * 44017
+def node_slot(stack_nodes, node_slots, frame, parent, seen_texts, seen, captured):  # type: ignore[no-untyped-def]
+    """The slot of `node_slots` that holds such a stack node, or the empty one for it."""
+    last = node_slots.shape[0] - 1
+    h = frame * 40503 + (parent + 1) * 60493 + (seen_texts + 1) * 48271 + (seen + 1) * 52711
+    h += (captured + 1) * 44017
     i = (h ^ (h >> 15)) & last
-    while interned[i] >= 0:
-        found = interned[i]
+    while node_slots[i] >= 0:
+        found = node_slots[i]
         if (
-            contexts[found, FRAME] == frame
-            and contexts[found, PARENT] == parent
-            and contexts[found, TAKEN] == taken
-            and contexts[found, TICKED] == ticked
-            and contexts[found, READ] == kept
+            stack_nodes[found, FRAME] == frame
+            and stack_nodes[found, PARENT] == parent
+            and stack_nodes[found, SEEN_TEXTS] == seen_texts
+            and stack_nodes[found, SEEN_KEYS] == seen
+            and stack_nodes[found, CAPTURED] == captured
         ):
             break
         i = (i + 1) & last
@@ -270,29 +334,29 @@ def place_of(contexts, interned, frame, parent, taken, ticked, kept):  # type: i
 
 
 @lean(types.void(GRID, I32, I32))
-def reintern(contexts, old, new):  # type: ignore[no-untyped-def]
-    """Insert every entry of the table `old` of contexts into the larger, empty table `new`."""
+def rehash_nodes(stack_nodes, old, new):  # type: ignore[no-untyped-def]
+    """Insert all stack nodes of the hash table `old` into the larger, empty one `new`."""
     for k in range(old.shape[0]):
         c = old[k]
         if c >= 0:
-            i = place_of(
-                contexts,
+            i = node_slot(
+                stack_nodes,
                 new,
-                numba.int64(contexts[c, FRAME]),
-                numba.int64(contexts[c, PARENT]),
-                numba.int64(contexts[c, TAKEN]),
-                numba.int64(contexts[c, TICKED]),
-                numba.int64(contexts[c, READ]),
+                numba.int64(stack_nodes[c, FRAME]),
+                numba.int64(stack_nodes[c, PARENT]),
+                numba.int64(stack_nodes[c, SEEN_TEXTS]),
+                numba.int64(stack_nodes[c, SEEN_KEYS]),
+                numba.int64(stack_nodes[c, CAPTURED]),
             )
             new[i] = c
 
 
 @lean(types.void(I64, I32, I32))
-def remember_again(origin, old, new):  # type: ignore[no-untyped-def]
-    """The same of the contexts that remember bytes."""
+def rehash_captures(capture_links, old, new):  # type: ignore[no-untyped-def]
+    """The same for the nodes that captured bytes, found by their link."""
     for k in range(old.shape[0]):
         if old[k] >= 0:
-            new[memory_of(origin, new, origin[old[k]])] = old[k]
+            new[capture_slot(capture_links, new, capture_links[old[k]])] = old[k]
 
 
 @lean(types.int64(HASH, types.int64))
@@ -310,21 +374,24 @@ def insert(table, key, value):  # type: ignore[no-untyped-def]
 
 
 @lean(types.boolean(HASH, I64, types.int64, types.int64))
-def keep_move(moves, sizes, key, code):  # type: ignore[no-untyped-def]
-    """Write a move down in `Tables.moves`, and count it in `Tables.sizes`; False if it is full."""
-    if 2 * sizes[4] >= moves.shape[0]:
+def add_action(actions, sizes, key, code):  # type: ignore[no-untyped-def]
+    """Add an action to `Tables.actions` and count it in `Tables.sizes`; False if it is full."""
+    if 2 * sizes[SIZE_ACTIONS] >= actions.shape[0]:
         return False
-    i = slot_of(moves, key)
-    moves[i, 0] = key
-    moves[i, 1] = code
-    sizes[4] += 1
+    i = slot_of(actions, key)
+    actions[i, 0] = key
+    actions[i, 1] = code
+    sizes[SIZE_ACTIONS] += 1
     return True
 
 
 @lean(types.int64(GRID, types.int64, types.int64))
-def next_described(within, q, made):  # type: ignore[no-untyped-def]
-    """The first of lexer states `q` to `made` - 1 that Python describes, or `made`."""
-    while q < made and within[q, OWNER] >= 0:
+def next_described_state(state_info, q, made):  # type: ignore[no-untyped-def]
+    """The first of lexer states `q` to `made` - 1 that Python describes, or `made`.
+
+    Kernels number states of their own in between; these have an OWNER.
+    """
+    while q < made and state_info[q, OWNER] >= 0:
         q += 1
     return q
 

@@ -1,4 +1,4 @@
-"""The packages form a ladder: each imports only what stands below it, and no modules import in circles.
+"""The packages form a ladder: each imports only what stands below it, and none import in circles.
 
 Imports inside functions count. Imports for type checkers alone are counted apart: what circles they
 make may only become fewer.

@@ -1,4 +1,4 @@
-"""In: nothing. Out: decorators of kernels, the one place where numba's compiler flags are set.
+"""Decorators that compile kernels: the one place where numba's compiler flags are set.
 
 Compiling takes seconds and happens once on a machine. Numba copies whatever a kernel calls into
 that kernel and compiles the copy again; so small helpers are `inlined`, what is large and called in
@@ -37,7 +37,7 @@ def kernel(signature: Any) -> Callable[[F], F]:
 
 
 def lean(signature: Any) -> Callable[[F], F]:
-    """`kernel` for what allocates nothing: arrays in its tuples are not counted as references.
+    """`kernel` for what allocates nothing: arrays in its tuples are not reference-counted.
 
     Counting takes as long as the work where kernels with many arrays call each other.
     """
@@ -45,7 +45,7 @@ def lean(signature: Any) -> Callable[[F], F]:
 
 
 def brief(signature: Any) -> Callable[[F], F]:
-    """`lean` for what keeps the GIL: who lets go of it may wait long to get it again."""
+    """`lean` for what keeps the GIL: a thread that lets go of it may wait long to get it again."""
     return _compiled(signature, _UNCOUNTED | {"nogil": False})
 
 
@@ -70,7 +70,7 @@ def _looked_up(signature: Any, function: Any) -> Any:
 
 
 def inner(signature: Any) -> Callable[[F], F]:
-    """`lean` for what only kernels call."""
+    """`lean` for what only kernels call: no wrapper for Python."""
     decorated: Callable[[F], F] = numba.njit(signature, cache=True, **_INNER)
     return decorated
 
@@ -94,15 +94,15 @@ def inlined(function: F) -> F:
 
 
 def interpreted() -> bool:
-    """Whether kernels run as plain Python."""
+    """Whether kernels run as plain Python (NUMBA_DISABLE_JIT)."""
     return bool(getattr(numba.config, "DISABLE_JIT"))  # noqa: B009  made when numba is imported
 
 
 def called(function: Any, place: int) -> Any:
-    """What kernels call to have `function`, a kernel with tables `t` as its first argument.
+    """Make a function that calls a kernel by its address in `t.info[place]`.
 
-    It is called by the address that stands in `t.info[place]`, where Python writes those of
-    `addresses`, instead of being compiled again into each caller.
+    The kernel has tables `t` as its first argument. Python writes the address there (see
+    `addresses`), so the kernel is compiled once, instead of again into each caller.
     """
     if interpreted():
         return function
@@ -142,7 +142,7 @@ _plain: dict[int, Any] = {}  # by address, where nothing is compiled
 
 
 def loader(kind: Any) -> Any:
-    """What kernels call with an address where a tuple is `stored`, for a reference to it."""
+    """Make a function that takes an address where a tuple is `stored` for a reference to it."""
     if interpreted():
         return _plain.__getitem__
 

@@ -1,8 +1,8 @@
-"""In: kernel modules, and what each needs. Out: their machine code on disk, each made once.
+"""Share the compilation of kernel modules among processes, through a file of claims.
 
 Numba compiles one function at a time, and all kernels in a minute or more. So whoever needs them
-has a few processes help: each takes a module that nobody has taken and whose needs are met, until
-none is left. Processes that start at once share the work in the same way.
+has a few processes help: each takes a module that nobody has taken and whose imports are compiled,
+until none is left. Processes that start at once share the work in the same way.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Ledger:
 def compile_share(
     ledger: Ledger, needs: Mapping[str, Collection[str]], load: Callable[[str], object]
 ) -> None:
-    """Compile modules until all are compiled, those that nobody else is at.
+    """Compile modules until all are compiled, skipping those that another process is at.
 
     needs: the names of the modules, each behind those that it needs. load: compiles one of them.
     """

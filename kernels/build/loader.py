@@ -1,7 +1,7 @@
-"""In: a wish to run kernels. Out: the kernel modules, compiled or loaded from numba's disk cache.
+"""Load kernel modules: compiled now, or from numba's cache on disk.
 
 Importing a kernel module compiles it, which takes seconds the first time on a machine and
-milliseconds afterwards. `kernels()` is the only door to them, and says so when it takes long.
+milliseconds afterwards. `kernels()` is the only way to reach them, and says so when it takes long.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ NAMES = (
     "trie.scan", "masks.length_bound", "masks.lexeme_difference",
 )  # fmt: skip
 GRAMMAR_NAMES = (
-    "grammar.tables", "grammar.items", "grammar.stacks", "grammar.lalr_guided",
-    "grammar.indentation", "grammar.lexer", "grammar.viability", "grammar.step", "grammar.start",
+    "grammar.records", "grammar.tables", "grammar.items", "grammar.stacks",
+    "grammar.lalr_guided", "grammar.indentation", "grammar.lexer", "grammar.viability",
+    "grammar.step", "grammar.start",
     "grammar_masks.byte_walk", "grammar_masks.tries", "grammar_masks.clusters",
     "grammar_masks.loops", "grammar_masks.lexeme_states", "grammar_masks.models",
     "grammar_masks.segments", "grammar_masks.parts", "grammar_masks.masks", "grammar.embedded",
@@ -84,7 +85,7 @@ def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
 
 
 def help_with(names: tuple[str, ...]) -> None:
-    """Compile kernel modules and what they need, those that no other process is at."""
+    """Compile kernel modules and what they need, skipping those that another process is at."""
     if ledger := _ledger():
         compile_share(ledger, _left(names, ledger), _module)
 

@@ -1,4 +1,4 @@
-"""In: the type of a tuple of arrays. Out: that of its address, which kernels take and pass on.
+"""A numba type for the address of a tuple of arrays, which kernels take and pass on in one word.
 
 Numba hands over a tuple of arrays word by word: two hundred words for the tables of a schema, in
 each call and in the code of each. A reference is one word: where the tuple is written down. Python

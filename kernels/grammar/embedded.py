@@ -1,7 +1,7 @@
-"""In: tables, positions of a grammar with specs inside. Out: where texts of the specs may begin.
+"""Where the texts of embedded specs may begin, and how the grammar goes on behind them.
 
-A spec inside a grammar has a terminal without any text, and an automaton of its own, read in
-Python. These kernels say where a grammar wants such a terminal, and take up threads behind it.
+An embedded spec has a terminal without any text, and an automaton of its own, read in Python. These
+kernels say where a grammar wants such a terminal, and take up threads behind it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from numba import types
 
 from structgen.kernels.build.decorators import called, inlined, inner, lean
 from structgen.kernels.grammar.indentation import call_scan_any
-from structgen.kernels.grammar.lexer import call_both_watches, call_endings
+from structgen.kernels.grammar.lexer import call_endings, call_union_lookaheads
+from structgen.kernels.grammar.records import (
+    REC_SIZE,
+    REC_START,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+    TERMINALS_EMBEDDED,
+)
 from structgen.kernels.grammar.step import call_step, position_of, reach, unpack
 from structgen.kernels.grammar.tables import (
     AT_WANTS,
     GRAMMAR,
     INT,
     READ,
-    T_INSIDE,
+    T_EMBEDDED,
     fixed,
     region,
 )
@@ -29,16 +36,16 @@ from structgen.kernels.trie.nodes import NODES
 
 @inner(INT(GRAMMAR, INT))
 def wants(t, stacks):  # type: ignore[no-untyped-def]
-    """1 if the terminal of a spec inside may come next at closed stacks, else 0."""
-    terminals = t.rec[stacks, 5]
-    if t.rec[terminals, 4] < 0:
+    """1 if the terminal of an embedded spec may come next at closed stacks, else 0."""
+    terminals = t.rec[stacks, STACKS_TERMINALS]
+    if t.rec[terminals, TERMINALS_EMBEDDED] < 0:
         found = 0
-        start = numba.int64(t.rec[terminals, 0])
-        for i in range(start, start + t.rec[terminals, 1]):
-            if fixed(t, T_INSIDE, t.heap[i]) == 1:
+        start = numba.int64(t.rec[terminals, REC_START])
+        for i in range(start, start + t.rec[terminals, REC_SIZE]):
+            if fixed(t, T_EMBEDDED, t.heap[i]) == 1:
                 found = 1
-        t.rec[terminals, 4] = found
-    return numba.int64(t.rec[terminals, 4])
+        t.rec[terminals, TERMINALS_EMBEDDED] = found
+    return numba.int64(t.rec[terminals, TERMINALS_EMBEDDED])
 
 
 call_wants = called(wants, AT_WANTS)
@@ -46,10 +53,10 @@ call_wants = called(wants, AT_WANTS)
 
 @lean(INT(GRAMMAR, INT, I64))
 def entrances(t, at, out):  # type: ignore[no-untyped-def]
-    """Where texts of specs inside may begin at a position: their number, or a code.
+    """Where texts of embedded specs may begin at a position: their number, or a code.
 
-    out: int64[2 k], set to (stacks, watches) of each place; of length 0 if only whether there is
-    one is asked. ENDS_FULL where it is too short.
+    out: int64[2 k], set to (stacks, lookaheads) of each place; of length 0 if only whether there is
+    one is wanted. ENDS_FULL where it is too short.
     """
     threads = unpack(t, at)
     base = region(t, READ)
@@ -57,20 +64,20 @@ def entrances(t, at, out):  # type: ignore[no-untyped-def]
     for i in range(threads):
         lexer = numba.int64(t.work[base + 3 * i])
         stacks = numba.int64(t.work[base + 3 * i + 1])
-        watches = numba.int64(t.work[base + 3 * i + 2])
+        lookaheads = numba.int64(t.work[base + 3 * i + 2])
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
         for j in range(-1, t.heap[ends]):
-            beyond, both = stacks, watches
+            beyond, both = stacks, lookaheads
             if j >= 0:
                 beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
-                both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+                both = call_union_lookaheads(t, lookaheads, numba.int64(t.heap[ends + 2 + 2 * j]))
                 if both < 0:
                     return both
                 if beyond < DEAD:
                     return beyond
-            elif lexer != t.rec[stacks, 6]:
+            elif lexer != t.rec[stacks, STACKS_LEXER]:
                 continue
             if beyond == DEAD or call_wants(t, beyond) == 0:
                 continue
@@ -88,15 +95,15 @@ def entrances(t, at, out):  # type: ignore[no-untyped-def]
 def with_threads(t, at, more):  # type: ignore[no-untyped-def]
     """The position (or DEAD) of the threads of `at` (if it is not DEAD) and others; or a code.
 
-    more: int64[3 k], lexer state, stacks and watches of each other thread.
+    more: int64[3 k], lexer state, stacks and lookaheads of each other thread.
     """
     count = numba.int64(0)
     if at >= 0:
         base = region(t, READ)
         for i in range(unpack(t, at)):
             stacks = numba.int64(t.work[base + 3 * i + 1])
-            watches = numba.int64(t.work[base + 3 * i + 2])
-            count = reach(t, count, numba.int64(t.work[base + 3 * i]), (stacks << 31) | watches)
+            lookaheads = numba.int64(t.work[base + 3 * i + 2])
+            count = reach(t, count, numba.int64(t.work[base + 3 * i]), (stacks << 31) | lookaheads)
             if count < 0:
                 return count
     for i in range(0, more.shape[0], 3):
@@ -108,11 +115,11 @@ def with_threads(t, at, more):  # type: ignore[no-untyped-def]
 
 @inlined
 def begins(t, at):  # type: ignore[no-untyped-def]
-    """1 if some text of a spec inside may begin at a position, 0 if none may, or a code."""
+    """1 if a text of an embedded spec may begin at a position, 0 if none may, or a code."""
     return entrances(t, at, t.info[:0])
 
 
 @lean(INT(GRAMMAR, NODES, types.int64, I32, I32, I64))
 def walk_entrances(t, nodes, top, row, ends, stack):  # type: ignore[no-untyped-def]
-    """`masks.byte_walk.walk_below`; `ends` are the nodes behind which texts of specs may begin."""
+    """`masks.byte_walk.walk_below`, where `ends` are the nodes behind which specs may begin."""
     return walk_tree(t, nodes, top, row, ends, stack, call_step, begins)

@@ -1,4 +1,4 @@
-"""In: addresses of a grammar's tables and parts. Out: what kernels make of them, as in `doors`."""
+"""Entry points: kernels that Python calls with the addresses of a grammar's tables and parts."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ tables_at, parts_at = loader(GRAMMAR), loader(PARTS_T)
 
 @lean(types.void(GRAMMAR.kind, INT))
 def keep_tables(t, address):  # type: ignore[no-untyped-def]
-    """Write tables down."""
+    """Write tables down at an address."""
     stored(address, t)
 
 
 @lean(types.void(PARTS_T.kind, INT))
 def keep_parts(p, address):  # type: ignore[no-untyped-def]
-    """Write parts down."""
+    """Write parts down at an address."""
     stored(address, p)
 
 
 @kernel(INT(INT, INT, BYTES, I64))
 def run(tables, at, data, place):  # type: ignore[no-untyped-def]
-    """See `grammar_step.read`."""
+    """See `grammar.step.read`."""
     return read(tables_at(tables), at, data, place)
 
 
 @kernel(INT(INT, INT))
 def is_accepting(tables, at):  # type: ignore[no-untyped-def]
-    """See `grammar_step.is_accepting`."""
+    """See `grammar.step.is_accepting`."""
     return call_is_accepting(tables_at(tables), at)
 
 
 @kernel(INT(INT, INT, INT, INT))
 def build(tables, parts, trie, lexer):  # type: ignore[no-untyped-def]
-    """See `grammar_parts.build`."""
+    """See `grammar_masks.parts.build`."""
     return call_build(tables_at(tables), parts_at(parts), trie, lexer)
 
 
 @kernel(INT(INT, INT, INT, I32))
 def mask(tables, parts, at, row):  # type: ignore[no-untyped-def]
-    """See `grammar_masks.mask_of`."""
+    """See `grammar_masks.masks.mask_of`."""
     return mask_of(tables_at(tables), parts_at(parts), at, row)

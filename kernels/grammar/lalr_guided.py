@@ -1,4 +1,4 @@
-"""In: tables, stacks, terminals. Out: the stacks after them, where an LALR parser guides the lexer.
+"""Stacks beside an LALR parser whose state says which terminals the lexer looks for.
 
 Lark's contextual lexer looks for all terminals that are in the row of its parser's state. Some are
 there because the state stands for several places of the grammar, and the parser fails on them when
@@ -12,12 +12,23 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.build.decorators import called, inner
+from structgen.kernels.grammar.records import (
+    REC_KIND,
+    REC_SIZE,
+    REC_START,
+    STACKS_ACCEPTING,
+    STACKS_COST,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+)
 from structgen.kernels.grammar.stacks import call_scan, described
 from structgen.kernels.grammar.tables import (
     AT_LEXER_BESIDE,
     AT_SCAN_GUIDED,
     BESIDE,
     CHOICE,
+    COMPETING,
+    COMPETING_START,
     GRAMMAR,
     GUIDED,
     INT,
@@ -37,8 +48,6 @@ from structgen.kernels.grammar.tables import (
     T_START,
     TERMINAL_COUNT,
     TERMINALS,
-    TIED,
-    TIED_START,
     call_intern,
     fixed,
     key_of,
@@ -49,7 +58,7 @@ from structgen.kernels.grammar.tables import (
 )
 from structgen.kernels.tables import DEAD, UNKNOWN
 
-NOTHING = -(1 << 30)  # the step with a terminal that the lexer looks for and the parser never reads
+NOTHING = -(1 << 30)  # the action on a terminal that the parser does not read in a state
 READS_ALL, CHOOSES, ERRS = 0, 1, 2  # parsers: without conflicts, with harmless ones, with others
 SKIPPED = 2  # in T_IGNORED: what is ignored, but stands in rules, since the text before counts
 MOST_REDUCED = 1 << 24  # rules in a row; more only where a file is broken
@@ -57,7 +66,7 @@ MOST_REDUCED = 1 << 24  # rules in a row; more only where a file is broken
 
 @inner(INT(GRAMMAR, INT, INT))
 def step_of(t, state, symbol):  # type: ignore[no-untyped-def]
-    """The state that a symbol leads to, -1 - the rule to reduce before it, or NOTHING."""
+    """The action on a symbol: the state it leads to, -1 - the rule to reduce first, or NOTHING."""
     low, high = fixed(t, LR_START, state), fixed(t, LR_START, state + 1)
     last = high
     while low < high:
@@ -84,25 +93,27 @@ def pushed(t, state, below):  # type: ignore[no-untyped-def]
 def parsed(t, lalr, symbol):  # type: ignore[no-untyped-def]
     """The LALR record after a terminal, or any where the text ends well; DEAD, or NEED_SPACE.
 
-    symbol: a terminal, their number for the end of the text.
+    symbol: a terminal; the number of terminals for the end of the text.
     """
     terminals = t.info[TERMINAL_COUNT]
     if symbol < terminals and fixed(t, T_IGNORED, symbol) == 1:
         return numba.int64(DEAD)  # the lexer keeps it to itself
     for _ in range(MOST_REDUCED):
-        step = step_of(t, numba.int64(t.heap[t.rec[lalr, 0]]), symbol)
+        step = step_of(t, numba.int64(t.heap[t.rec[lalr, REC_START]]), symbol)
         if step >= 0:
             if symbol < terminals and fixed(t, T_IGNORED, symbol) == SKIPPED:
-                lalr = numba.int64(t.heap[t.rec[lalr, 0] + 1])  # another state in place of this one
+                lalr = numba.int64(
+                    t.heap[t.rec[lalr, REC_START] + 1]
+                )  # another state in place of this one
             return pushed(t, step, lalr) if symbol < terminals else numba.int64(DEAD)
         if step == NOTHING:
             break
         rule = -1 - step
         for _ in range(fixed(t, LR_SIZE, rule)):
-            lalr = numba.int64(t.heap[t.rec[lalr, 0] + 1])
+            lalr = numba.int64(t.heap[t.rec[lalr, REC_START] + 1])
             if lalr == 0:
                 return numba.int64(DEAD)
-        step = step_of(t, numba.int64(t.heap[t.rec[lalr, 0]]), fixed(t, LR_NAME, rule))
+        step = step_of(t, numba.int64(t.heap[t.rec[lalr, REC_START]]), fixed(t, LR_NAME, rule))
         if step < 0:
             break
         lalr = pushed(t, step, lalr)
@@ -112,33 +123,35 @@ def parsed(t, lalr, symbol):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def is_tied(t, terminal, terminals):  # type: ignore[no-untyped-def]
-    """Whether a terminal has to do with any in a record of terminals; -1 if it is one of them."""
-    start = numba.int64(t.rec[terminals, 0])
+def competes(t, terminal, terminals):  # type: ignore[no-untyped-def]
+    """Whether a terminal competes with any in a record of terminals; -1 if it is one of them."""
+    start = numba.int64(t.rec[terminals, REC_START])
     found = numba.int64(0)
-    for i in range(start, start + t.rec[terminals, 1]):
+    for i in range(start, start + t.rec[terminals, REC_SIZE]):
         if t.heap[i] == terminal:
             return numba.int64(-1)
-        for j in range(fixed(t, TIED_START, terminal), fixed(t, TIED_START, terminal + 1)):
-            if fixed(t, TIED, j) == t.heap[i]:
+        for j in range(
+            fixed(t, COMPETING_START, terminal), fixed(t, COMPETING_START, terminal + 1)
+        ):
+            if fixed(t, COMPETING, j) == t.heap[i]:
                 found = numba.int64(1)
     return found
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def lexer_beside(t, terminals, lalr):  # type: ignore[no-untyped-def]
-    """The LEXER record before any of the terminals, and in vain before others; or NEED_SPACE.
+    """The LEXER record before the terminals and the shadows of spurious ones; or NEED_SPACE.
 
-    Namely those in the row of the parser's state that the lexer may mix up with them.
+    Spurious are those in the row of the parser's state that the lexer may mix up with them.
     """
-    state = numba.int64(t.heap[t.rec[lalr, 0]])
+    state = numba.int64(t.heap[t.rec[lalr, REC_START]])
     key = key_of(BESIDE, terminals, state)
     known = recall(t, key)
     if known != UNKNOWN:
         return known
     base = region(t, SETS)
-    start = numba.int64(t.rec[terminals, 0])
-    count = numba.int64(t.rec[terminals, 1])
+    start = numba.int64(t.rec[terminals, REC_START])
+    count = numba.int64(t.rec[terminals, REC_SIZE])
     for i in range(count):
         t.work[base + i] = fixed(t, T_START, t.heap[start + i])
     for i in range(fixed(t, LR_START, state), fixed(t, LR_START, state + 1)):
@@ -146,7 +159,7 @@ def lexer_beside(t, terminals, lalr):  # type: ignore[no-untyped-def]
         if terminal >= t.info[TERMINAL_COUNT]:
             break
         shadow = fixed(t, T_SHADOW, terminal)
-        if shadow >= 0 and is_tied(t, terminal, terminals) == 1:
+        if shadow >= 0 and competes(t, terminal, terminals) == 1:
             t.work[base + count] = shadow
             count += 1
     sort(t.work, base, count)
@@ -162,11 +175,11 @@ call_lexer_beside = called(lexer_beside, AT_LEXER_BESIDE)
 
 @inner(INT(GRAMMAR, INT, INT))
 def readable(t, terminals, lalr):  # type: ignore[no-untyped-def]
-    """The TERMINALS that the parser reads, of some; ignored ones among them. Or NEED_SPACE."""
+    """The TERMINALS, of some, that the parser can read, and ignored ones. Or NEED_SPACE."""
     count = numba.int64(0)
     base = region(t, SETS)
-    start = numba.int64(t.rec[terminals, 0])
-    for i in range(start, start + t.rec[terminals, 1]):
+    start = numba.int64(t.rec[terminals, REC_START])
+    for i in range(start, start + t.rec[terminals, REC_SIZE]):
         terminal = numba.int64(t.heap[i])
         read = numba.int64(0)
         if fixed(t, T_IGNORED, terminal) == 0:
@@ -181,14 +194,17 @@ def readable(t, terminals, lalr):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, INT, INT))
 def guided(t, stacks, lalr):  # type: ignore[no-untyped-def]
-    """The GUIDED record of stacks beside those of the parser, or NEED_SPACE."""
+    """The GUIDED record of stacks with an LALR stack beside them, or NEED_SPACE."""
     base = region(t, PAIRS)
     t.work[base] = stacks
     t.work[base + 1] = lalr
     found = call_intern(t, GUIDED, base, 2)
-    if found < 0 or t.rec[found, 6] >= 0:
+    if found < 0 or t.rec[found, STACKS_LEXER] >= 0:
         return found
-    ends, terminals = numba.int64(t.rec[stacks, 4]), numba.int64(t.rec[stacks, 5])
+    ends, terminals = (
+        numba.int64(t.rec[stacks, STACKS_ACCEPTING]),
+        numba.int64(t.rec[stacks, STACKS_TERMINALS]),
+    )
     if t.info[CHOICE] != READS_ALL:
         if ends == 1:
             end = parsed(t, lalr, t.info[TERMINAL_COUNT])
@@ -198,20 +214,20 @@ def guided(t, stacks, lalr):  # type: ignore[no-untyped-def]
         terminals = readable(t, terminals, lalr)
         if terminals < 0:
             return terminals
-    t.rec[found, 7] = t.rec[stacks, 7]
+    t.rec[found, STACKS_COST] = t.rec[stacks, STACKS_COST]
     return described(t, found, ends, terminals, call_lexer_beside(t, terminals, lalr))
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def scan_guided(t, stacks, terminal):  # type: ignore[no-untyped-def]
-    """`scan` for stacks with or without those of a parser beside them."""
-    if t.rec[stacks, 2] != GUIDED:
+    """`scan` for stacks with or without an LALR stack beside them."""
+    if t.rec[stacks, REC_KIND] != GUIDED:
         return call_scan(t, stacks, terminal)
     key = key_of(SCAN, stacks, terminal)
     known = recall(t, key)
     if known != UNKNOWN:
         return known
-    start = numba.int64(t.rec[stacks, 0])
+    start = numba.int64(t.rec[stacks, REC_START])
     after = call_scan(t, numba.int64(t.heap[start]), terminal)
     if after >= 0:
         beyond = parsed(t, numba.int64(t.heap[start + 1]), terminal)

@@ -1,9 +1,14 @@
-"""In: tables, a set of automata's states, a byte. Out: the next set, the ends of lexemes, watches.
+"""The lexer: byte DFAs of several terminals run side by side, with the ends of their lexemes.
 
-A lexer state reads all terminals side by side that a place allows. In Lark's order a terminal
-that has matched for good shuts out those behind it, and one that still may match leaves a watch on
-every end of those behind it. Terminals that the parser does not go on with may be looked for in
-vain: their states are copies that lead to no end (see `grammar_guided`).
+A lexer state is the set of DFA states of all terminals that are being read. In Lark's order a
+terminal that has matched for good shuts out those behind it, and one that still may match leaves a
+lookahead condition ("that one does not match") on every end of those behind it; so does each
+terminal's own longer match. *Spurious* terminals, which the LALR parser's state allows but the
+grammar does not, are read as well: their states are copies that lead to no end (see
+`lalr_guided`).
+
+A literal that a pattern matches (a keyword that is a name) is not read by itself: it is *within*
+that pattern, and the lexeme of the pattern is *renamed* where its text is the literal.
 """
 
 from __future__ import annotations
@@ -11,18 +16,28 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.build.decorators import called, inner, lean
+from structgen.kernels.grammar.records import (
+    LEXER_ENDINGS,
+    LOOKAHEADS_VIOLATED,
+    REC_ROW,
+    REC_SIZE,
+    REC_START,
+)
 from structgen.kernels.grammar.tables import (
-    AT_BOTH_WATCHES,
     AT_ENDINGS,
+    AT_LOOKAHEADS,
     AT_NEXT_LEXER,
-    AT_NEXT_WATCHES,
-    AT_WATCHES,
+    AT_NEXT_LOOKAHEADS,
+    AT_UNION_LOOKAHEADS,
     BEFORE,
     ENDINGS,
     GRAMMAR,
     INT,
+    L_VIOLATED,
     LEX,
     LEXER,
+    LOOKAHEAD,
+    LOOKAHEADS,
     NEED_SPACE,
     ORDERED,
     RENAME,
@@ -30,19 +45,16 @@ from structgen.kernels.grammar.tables import (
     ROWS,
     S_DISTANCE,
     S_ENDS,
-    S_MATCH,
-    S_OWN,
+    S_NO_LONGER,
+    S_NO_MATCH,
     S_TERMINAL,
     T_IGNORED,
     TERMINALS,
-    W_FAILS,
-    WATCH,
-    WATCHES,
     WITHIN,
     WITHIN_START,
     call_intern,
     fixed,
-    lacks,
+    needs_space,
     region,
     reserve,
     sort,
@@ -50,25 +62,26 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.tables import DEAD
 
 FAR = 1 << 28
-ENDS, IN_VAIN = 1, 2  # what a terminal does that ends at a state: go on in the grammar, or fail
+SATISFIED, VIOLATED = 0, 1  # lookahead states that nothing leads away from
+ENDS, SPURIOUS = 1, 2  # in S_ENDS: a lexeme may end in the state; it is a spurious terminal's
 
 
 @inner(INT(GRAMMAR, INT))
 def row_of(t, record):  # type: ignore[no-untyped-def]
-    """The row of a lexer state or of watches, or NEED_SPACE."""
-    row = numba.int64(t.rec[record, 3])
+    """The row in `rows` of a lexer state or lookaheads, made now if need be; or NEED_SPACE."""
+    row = numba.int64(t.rec[record, REC_ROW])
     if row < 0:
         row = t.info[ROWS]
         if row >= t.rows.shape[0]:
-            return lacks(t, ROWS)
+            return needs_space(t, ROWS)
         t.info[ROWS] += 1
-        t.rec[record, 3] = row
+        t.rec[record, REC_ROW] = row
     return row
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
-    """The place + 1 in a lexer state of a pattern that reads the literal of `state`, else 0.
+    """The index + 1 in a lexer state of a pattern that reads the literal of `state`, else 0.
 
     -1 where there are only patterns that match nothing: they keep the literal from being read.
     """
@@ -77,14 +90,14 @@ def is_within(t, lexer, state):  # type: ignore[no-untyped-def]
     found = numba.int64(0)
     if first == last:
         return found
-    start = numba.int64(t.rec[lexer, 0])
-    for i in range(start, start + t.rec[lexer, 1]):
+    start = numba.int64(t.rec[lexer, REC_START])
+    for i in range(start, start + t.rec[lexer, REC_SIZE]):
         other = t.heap[i]
         if other >= 0:
             pattern = fixed(t, S_TERMINAL, other)
             for j in range(first, last):
                 if fixed(t, WITHIN, j) == pattern:
-                    if fixed(t, S_MATCH, other) != 0:
+                    if fixed(t, S_NO_MATCH, other) != SATISFIED:
                         return i - start + 1
                     found = numba.int64(-1)
     return found
@@ -117,22 +130,25 @@ def without_orphans(t, lexer, count, by):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
-    """The lexer state after a byte of class `kind`, DEAD, or NEED_SPACE."""
+def next_lexer(t, lexer, byte_class):  # type: ignore[no-untyped-def]
+    """The lexer state after a byte of a class, DEAD, or NEED_SPACE.
+
+    DEAD where nothing can end any more, though spurious terminals may go on.
+    """
     row = row_of(t, lexer)
     if row < 0:
         return row
-    known = numba.int64(t.rows[row, kind])
+    known = numba.int64(t.rows[row, byte_class])
     if known >= DEAD:
         return known
     base = region(t, LEX)
-    start = numba.int64(t.rec[lexer, 0])
-    size = numba.int64(t.rec[lexer, 1])
+    start = numba.int64(t.rec[lexer, REC_START])
+    size = numba.int64(t.rec[lexer, REC_SIZE])
     ordered = t.info[ORDERED] == 1
     count = numba.int64(0)
     alive = False  # something that is not the literal of a pattern can end
-    words = False
-    shut = False
+    words = False  # literals of patterns go on
+    shut = False  # a terminal before the next ones has matched for good
     by = numba.int64(0)  # the terminal that shuts out those behind it
     matched = False  # by this byte; what it shuts out is not alive
     for i in range(size):
@@ -143,7 +159,7 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         literal = within > 0
         if within < 0 or (shut and not literal):
             continue
-        after = t.next[state, kind]
+        after = t.next[state, byte_class]
         if after >= 0:
             t.work[base + count] = after
             count += 1
@@ -151,9 +167,9 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
                 alive = True
             if literal:
                 words = True
-            if ordered and not literal and fixed(t, S_MATCH, after) == 1:
+            if ordered and not literal and fixed(t, S_NO_MATCH, after) == VIOLATED:
                 matched = True
-        if ordered and not literal and t.watch[fixed(t, S_MATCH, state), kind] == 1:
+        if ordered and not literal and t.watch[fixed(t, S_NO_MATCH, state), byte_class] == VIOLATED:
             if not shut:
                 by = fixed(t, S_TERMINAL, state)
             shut = True
@@ -169,7 +185,7 @@ def next_lexer(t, lexer, kind):  # type: ignore[no-untyped-def]
         found = call_intern(t, LEXER, base, count)
         if found == NEED_SPACE:
             return found
-    t.rows[row, kind] = found
+    t.rows[row, byte_class] = found
     return found
 
 
@@ -178,60 +194,60 @@ call_next_lexer = called(next_lexer, AT_NEXT_LEXER)
 
 @inner(INT(GRAMMAR, INT, INT))
 def renamed(t, lexer, pattern):  # type: ignore[no-untyped-def]
-    """The literal that a match of a pattern is, when it ends here too; else the pattern.
+    """The literal that a match of a pattern is, where the literal ends here too; else the pattern.
 
-    pattern: its state. -1 for a terminal that is looked for in vain, and for a literal that is
-    ignored: Lark gives it to the parser where a pattern has read it.
+    pattern: its state. -1 for a spurious terminal, and for a literal that is ignored: Lark gives it
+    to the parser where a pattern has read it.
     """
     terminal = fixed(t, S_TERMINAL, pattern)
     for j in range(fixed(t, RENAME_START, terminal), fixed(t, RENAME_START, terminal + 1)):
         literal = fixed(t, RENAME, j)
-        start = numba.int64(t.rec[lexer, 0])
-        for i in range(start, start + t.rec[lexer, 1]):
+        start = numba.int64(t.rec[lexer, REC_START])
+        for i in range(start, start + t.rec[lexer, REC_SIZE]):
             state = t.heap[i]
             if state >= 0 and fixed(t, S_TERMINAL, state) == literal:
                 if fixed(t, S_ENDS, state) > 0:
-                    fails = fixed(t, S_ENDS, state) == IN_VAIN or fixed(t, T_IGNORED, literal) > 0
+                    fails = fixed(t, S_ENDS, state) == SPURIOUS or fixed(t, T_IGNORED, literal) > 0
                     return numba.int64(-1) if fails else literal
     return terminal if fixed(t, S_ENDS, pattern) == ENDS else numba.int64(-1)
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def watches_of(t, base, count):  # type: ignore[no-untyped-def]
-    """The WATCHES record of the states work[base:base + count] (sorted here), 0 for none."""
+def lookaheads_of(t, base, count):  # type: ignore[no-untyped-def]
+    """The LOOKAHEADS record of the states work[base:base + count] (sorted here), 0 for none."""
     if count == 0:
         return numba.int64(0)
     sort(t.work, base, count)
     kept = numba.int64(0)
     fails = numba.int64(0)
     for i in range(count):
-        watch = t.work[base + i]
-        if kept == 0 or t.work[base + kept - 1] != watch:
-            t.work[base + kept] = watch
+        lookahead = t.work[base + i]
+        if kept == 0 or t.work[base + kept - 1] != lookahead:
+            t.work[base + kept] = lookahead
             kept += 1
-            if fixed(t, W_FAILS, watch) == 1:
+            if fixed(t, L_VIOLATED, lookahead) == 1:
                 fails = numba.int64(1)
-    watches = call_intern(t, WATCHES, base, kept)
-    if watches >= 0:
-        t.rec[watches, 4] = fails
-    return watches
+    lookaheads = call_intern(t, LOOKAHEADS, base, kept)
+    if lookaheads >= 0:
+        t.rec[lookaheads, LOOKAHEADS_VIOLATED] = fails
+    return lookaheads
 
 
-call_watches_of = called(watches_of, AT_WATCHES)
+call_lookaheads_of = called(lookaheads_of, AT_LOOKAHEADS)
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
-    """Write the (terminal, watches) pairs of region ENDINGS to the heap, terminals as sets."""
-    found, base, out = region(t, ENDINGS), region(t, WATCH), region(t, BEFORE)
+    """Write the (terminal, lookaheads) pairs of region ENDINGS to the heap, by lookaheads."""
+    found, base, out = region(t, ENDINGS), region(t, LOOKAHEAD), region(t, BEFORE)
     groups = numba.int64(0)
     for i in range(count):
-        watches = t.work[found + 2 * i + 1]
-        if watches < 0:
+        lookaheads = t.work[found + 2 * i + 1]
+        if lookaheads < 0:
             continue
         size = numba.int64(0)
         for j in range(i, count):
-            if t.work[found + 2 * j + 1] == watches:
+            if t.work[found + 2 * j + 1] == lookaheads:
                 t.work[base + size] = t.work[found + 2 * j]
                 size += 1
                 if j > i:
@@ -241,7 +257,7 @@ def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
         if terminals < 0:
             return terminals
         t.work[out + 2 * groups] = terminals
-        t.work[out + 2 * groups + 1] = watches
+        t.work[out + 2 * groups + 1] = lookaheads
         groups += 1
     place = reserve(t, 1 + 2 * groups, 0)
     if place < 0:
@@ -249,24 +265,24 @@ def grouped_endings(t, lexer, count):  # type: ignore[no-untyped-def]
     t.heap[place] = groups
     for i in range(2 * groups):
         t.heap[place + 1 + i] = t.work[out + i]
-    t.rec[lexer, 4] = place
+    t.rec[lexer, LEXER_ENDINGS] = place
     return place
 
 
 @lean(INT(GRAMMAR, INT))
 def endings(t, lexer):  # type: ignore[no-untyped-def]
-    """The ends of lexemes at a lexer state: a place in the heap, or NEED_SPACE.
+    """The ends of lexemes in a lexer state: a place in the heap, or NEED_SPACE.
 
-    There: their number, then for each of them the TERMINALS it may be and the watches on it.
+    There: their number, then for each of them the TERMINALS it may be and the lookaheads on it.
     """
-    if t.rec[lexer, 4] >= 0:
-        return numba.int64(t.rec[lexer, 4])
-    base, found, before = region(t, WATCH), region(t, ENDINGS), region(t, BEFORE)
-    start = numba.int64(t.rec[lexer, 0])
+    if t.rec[lexer, LEXER_ENDINGS] >= 0:
+        return numba.int64(t.rec[lexer, LEXER_ENDINGS])
+    base, found, before = region(t, LOOKAHEAD), region(t, ENDINGS), region(t, BEFORE)
+    start = numba.int64(t.rec[lexer, REC_START])
     ordered = t.info[ORDERED] == 1
     count = numba.int64(0)
     pending = numba.int64(0)
-    for i in range(start, start + t.rec[lexer, 1]):
+    for i in range(start, start + t.rec[lexer, REC_SIZE]):
         state = t.heap[i]
         if state < 0 or (ordered and is_within(t, lexer, state) != 0):
             continue
@@ -276,20 +292,20 @@ def endings(t, lexer):  # type: ignore[no-untyped-def]
         if terminal >= 0:
             for j in range(pending):
                 t.work[base + j] = t.work[before + j]
-            own = fixed(t, S_OWN, state)
-            t.work[base + pending] = own
-            watches = call_watches_of(t, base, pending + (1 if own != 0 else 0))
-            if watches < 0:
-                return watches
+            no_longer = fixed(t, S_NO_LONGER, state)
+            t.work[base + pending] = no_longer
+            lookaheads = call_lookaheads_of(t, base, pending + (1 if no_longer != SATISFIED else 0))
+            if lookaheads < 0:
+                return lookaheads
             t.work[found + 2 * count] = terminal
-            t.work[found + 2 * count + 1] = watches
+            t.work[found + 2 * count + 1] = lookaheads
             count += 1
         if ordered:
-            match = fixed(t, S_MATCH, state)
-            if match == 1:
+            no_match = fixed(t, S_NO_MATCH, state)
+            if no_match == VIOLATED:  # it matches for good: nothing behind it in the order does
                 break
-            if match != 0:
-                t.work[before + pending] = match
+            if no_match != SATISFIED:
+                t.work[before + pending] = no_match
                 pending += 1
     return grouped_endings(t, lexer, count)
 
@@ -298,52 +314,52 @@ call_endings = called(endings, AT_ENDINGS)
 
 
 @lean(INT(GRAMMAR, INT, INT))
-def next_watches(t, watches, kind):  # type: ignore[no-untyped-def]
-    """The watches after a byte, 0 when all have ended well, DEAD when one is broken."""
-    if watches == 0:
+def next_lookaheads(t, lookaheads, byte_class):  # type: ignore[no-untyped-def]
+    """The lookaheads after a byte: 0 when all are satisfied, DEAD when one is violated."""
+    if lookaheads == 0:
         return numba.int64(0)
-    row = row_of(t, watches)
+    row = row_of(t, lookaheads)
     if row < 0:
         return row
-    known = numba.int64(t.rows[row, kind])
+    known = numba.int64(t.rows[row, byte_class])
     if known >= DEAD:
         return known
-    base = region(t, WATCH)
-    start = numba.int64(t.rec[watches, 0])
+    base = region(t, LOOKAHEAD)
+    start = numba.int64(t.rec[lookaheads, REC_START])
     count = numba.int64(0)
     found = numba.int64(0)
-    for i in range(start, start + t.rec[watches, 1]):
-        after = t.watch[t.heap[i], kind]
-        if after == 1:
+    for i in range(start, start + t.rec[lookaheads, REC_SIZE]):
+        after = t.watch[t.heap[i], byte_class]
+        if after == VIOLATED:
             found = numba.int64(DEAD)
             break
-        if after != 0:
+        if after != SATISFIED:
             t.work[base + count] = after
             count += 1
     if found == 0:
-        found = call_watches_of(t, base, count)
+        found = call_lookaheads_of(t, base, count)
         if found < 0:
             return found
-    t.rows[row, kind] = found
+    t.rows[row, byte_class] = found
     return found
 
 
-call_next_watches = called(next_watches, AT_NEXT_WATCHES)
+call_next_lookaheads = called(next_lookaheads, AT_NEXT_LOOKAHEADS)
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def both_watches(t, one, other):  # type: ignore[no-untyped-def]
-    """All watches of two sets."""
+def union_lookaheads(t, one, other):  # type: ignore[no-untyped-def]
+    """All lookaheads of two sets."""
     if one == 0 or other == 0 or one == other:
         return max(one, other)
-    base = region(t, WATCH)
+    base = region(t, LOOKAHEAD)
     count = numba.int64(0)
-    for watches in (one, other):
-        start = numba.int64(t.rec[watches, 0])
-        for i in range(start, start + t.rec[watches, 1]):
+    for lookaheads in (one, other):
+        start = numba.int64(t.rec[lookaheads, REC_START])
+        for i in range(start, start + t.rec[lookaheads, REC_SIZE]):
             t.work[base + count] = t.heap[i]
             count += 1
-    return call_watches_of(t, base, count)
+    return call_lookaheads_of(t, base, count)
 
 
-call_both_watches = called(both_watches, AT_BOTH_WATCHES)
+call_union_lookaheads = called(union_lookaheads, AT_UNION_LOOKAHEADS)

@@ -1,9 +1,9 @@
-"""In: tables, sets of stacks, terminals. Out: the set of stacks after a terminal.
+"""Sets of parser stacks, and the set after a terminal (a graph-structured stack).
 
-A set of stacks is a record of pairs (items, stacks below): on top of any of the stacks below lies
-any of the rests in `items`. This is a graph-structured stack (M. Tomita, 1985) whose nodes are
-shared by content, so that equal futures get equal numbers and loops come back to where they were.
-A *closed* set, where a parser can be between two terminals, shows all that may come next on top.
+A set of stacks is a record of pairs (item set, stacks below): on top of any of the stacks below
+lies any of the items. This is a graph-structured stack (M. Tomita, 1985) whose nodes are shared by
+content, so that equal futures get equal numbers and loops come back to where they were. A *closed*
+set, where a parser can be between two terminals, shows all that may come next on top.
 """
 
 from __future__ import annotations
@@ -12,14 +12,27 @@ import numba
 from numba import types
 
 from structgen.kernels.build.decorators import called, folded, inner, lean
-from structgen.kernels.grammar.items import call_both_items, goto
+from structgen.kernels.grammar.items import call_union_items, goto
+from structgen.kernels.grammar.records import (
+    ITEMS_COST,
+    ITEMS_NON_EMPTY,
+    ITEMS_NULLABLE,
+    ITEMS_TERMINALS,
+    REC_SIZE,
+    REC_START,
+    STACKS_ACCEPTING,
+    STACKS_CLOSED,
+    STACKS_COST,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+    TERMINALS_LEXER,
+)
 from structgen.kernels.grammar.tables import (
     AT_CLOSED,
-    AT_EITHER,
     AT_SCAN,
+    AT_UNION_CLOSED,
     BEHIND,
-    BOTH_STACKS,
-    END_ITEMS,
+    END_ITEM_SET,
     GRAMMAR,
     GROUPS,
     INT,
@@ -35,11 +48,12 @@ from structgen.kernels.grammar.tables import (
     T_START,
     TERMINAL_COUNT,
     TERMINALS,
+    UNION_STACKS,
     VISITED,
     call_intern,
     fixed,
     key_of,
-    lacks,
+    needs_space,
     recall,
     region,
     remember,
@@ -50,7 +64,7 @@ from structgen.kernels.tables import I32, UNKNOWN
 
 @folded(types.void(I32, INT, INT))
 def sort_pairs(work, base, count):  # type: ignore[no-untyped-def]
-    """Sort pairs at `base` by what comes second, then first, as `grammar_tables.sort` does."""
+    """Sort pairs at `base` by their second, then their first number, as `tables.sort` does."""
     gap = numba.int64(1)
     while gap < count // 3:
         gap = 3 * gap + 1
@@ -72,18 +86,18 @@ def sort_pairs(work, base, count):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT, INT))
 def joined(t, base, count):  # type: ignore[no-untyped-def]
-    """Sort pairs at `base` by (stacks, items) and join those with the same stacks: their number."""
+    """Sort pairs at `base` by (stacks, items); join those with the same stacks: their number."""
     sort_pairs(t.work, base, count)
     kept = numba.int64(0)
     for i in range(count):
-        items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
+        item_set, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
         if kept > 0 and t.work[base + 2 * kept - 1] == below:
-            both = call_both_items(t, t.work[base + 2 * kept - 2], items)
+            both = call_union_items(t, t.work[base + 2 * kept - 2], item_set)
             if both < 0:
                 return both
             t.work[base + 2 * kept - 2] = both
         else:
-            t.work[base + 2 * kept] = items
+            t.work[base + 2 * kept] = item_set
             t.work[base + 2 * kept + 1] = below
             kept += 1
     return kept
@@ -91,34 +105,34 @@ def joined(t, base, count):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT, INT))
 def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
-    """The STACKS record of pairs that are joined, with its cost."""
+    """The STACKS record of joined pairs, with its cost."""
     stacks = call_intern(t, STACKS, base, 2 * count)
-    if stacks >= 0 and t.rec[stacks, 7] < 0:
+    if stacks >= 0 and t.rec[stacks, STACKS_COST] < 0:
         cost = numba.int64(1) << 28
         for i in range(count):
-            items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
-            beneath = numba.int64(0) if below == 0 else numba.int64(t.rec[below, 7])
-            cost = min(cost, t.rec[items, 6] + beneath)
-        t.rec[stacks, 7] = cost
+            item_set, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
+            beneath = numba.int64(0) if below == 0 else numba.int64(t.rec[below, STACKS_COST])
+            cost = min(cost, t.rec[item_set, ITEMS_COST] + beneath)
+        t.rec[stacks, STACKS_COST] = cost
     return stacks
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def both_stacks(t, one, other):  # type: ignore[no-untyped-def]
-    """The union of two sets of stacks."""
+def union_stacks(t, one, other):  # type: ignore[no-untyped-def]
+    """The union of two sets of stacks, not closed."""
     if one == other:
         return one
-    key = key_of(BOTH_STACKS, min(one, other), max(one, other))
+    key = key_of(UNION_STACKS, min(one, other), max(one, other))
     known = recall(t, key)
     if known != UNKNOWN:
         return known
     base = region(t, BEHIND)
     count = numba.int64(0)
     for stacks in (one, other):
-        start = numba.int64(t.rec[stacks, 0])
-        size = numba.int64(t.rec[stacks, 1])
+        start = numba.int64(t.rec[stacks, REC_START])
+        size = numba.int64(t.rec[stacks, REC_SIZE])
         if count + size > t.info[REGION]:
-            return lacks(t, REGION)
+            return needs_space(t, REGION)
         for i in range(size):
             t.work[base + count + i] = t.heap[start + i]
         count += size
@@ -133,7 +147,7 @@ def both_stacks(t, one, other):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT, INT))
 def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
-    """Join pairs until no two have the same stacks or the same items: their number."""
+    """Join pairs until no two have the same stacks or the same item set: their number."""
     while True:
         count = joined(t, base, count)
         if count < 0:
@@ -144,7 +158,7 @@ def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
             j = i + 1
             while j < count:
                 if t.work[base + 2 * i] == t.work[base + 2 * j]:
-                    both = both_stacks(t, t.work[base + 2 * i + 1], t.work[base + 2 * j + 1])
+                    both = union_stacks(t, t.work[base + 2 * i + 1], t.work[base + 2 * j + 1])
                     if both < 0:
                         return both
                     t.work[base + 2 * i + 1] = both
@@ -161,13 +175,14 @@ def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT))
 def opened(t, count):  # type: ignore[no-untyped-def]
-    """Put on top what lies below pairs in region GROUPS that may end: the number of pairs."""
+    """Where item sets in region GROUPS are nullable, add what lies below: the number of pairs."""
     base, visited = region(t, GROUPS), region(t, VISITED)
     seen = numba.int64(0)
     i = numba.int64(0)
     while i < count:
-        items, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
-        if t.rec[items, 3] == 1 and below != 0:
+        item_set, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
+        # Pairs that are added are looked at in turn, so what lies several levels below comes up.
+        if t.rec[item_set, ITEMS_NULLABLE] == 1 and below != 0:
             known = False
             for j in range(seen):
                 if t.work[visited + j] == below:
@@ -176,17 +191,17 @@ def opened(t, count):  # type: ignore[no-untyped-def]
             if not known:
                 t.work[visited + seen] = below
                 seen += 1
-                start = numba.int64(t.rec[below, 0])
-                size = numba.int64(t.rec[below, 1])
+                start = numba.int64(t.rec[below, REC_START])
+                size = numba.int64(t.rec[below, REC_SIZE])
                 if 2 * count + size > t.info[REGION] or 2 * seen > t.info[REGION]:
-                    return lacks(t, REGION)
+                    return needs_space(t, REGION)
                 for j in range(size):
                     t.work[base + 2 * count + j] = t.heap[start + j]
                 count += size >> 1
         i += 1
     kept = numba.int64(0)
     for k in range(count):
-        bare = t.rec[t.work[base + 2 * k], 4]
+        bare = t.rec[t.work[base + 2 * k], ITEMS_NON_EMPTY]
         if bare >= 0:
             t.work[base + 2 * kept] = bare
             t.work[base + 2 * kept + 1] = t.work[base + 2 * k + 1]
@@ -208,11 +223,11 @@ def expected(t, stacks):  # type: ignore[no-untyped-def]
             t.mark[shift + terminal] = stamp
             t.work[base + count] = terminal
             count += 1
-    start = numba.int64(t.rec[stacks, 0])
-    for i in range(start, start + t.rec[stacks, 1], 2):
-        terminals = t.rec[t.heap[i], 5]
-        first = numba.int64(t.rec[terminals, 0])
-        for j in range(first, first + t.rec[terminals, 1]):
+    start = numba.int64(t.rec[stacks, REC_START])
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+        terminals = t.rec[t.heap[i], ITEMS_TERMINALS]
+        first = numba.int64(t.rec[terminals, REC_START])
+        for j in range(first, first + t.rec[terminals, REC_SIZE]):
             terminal = t.heap[j]
             if t.mark[shift + terminal] != stamp:
                 t.mark[shift + terminal] = stamp
@@ -224,38 +239,38 @@ def expected(t, stacks):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT))
 def lexer_start(t, terminals):  # type: ignore[no-untyped-def]
-    """The LEXER record before any of the terminals: the starts of their automata behind a -1."""
-    if t.rec[terminals, 3] >= 0:
-        return numba.int64(t.rec[terminals, 3])
+    """The LEXER record before any of the terminals: the start states of their DFAs behind a -1."""
+    if t.rec[terminals, TERMINALS_LEXER] >= 0:
+        return numba.int64(t.rec[terminals, TERMINALS_LEXER])
     base = region(t, SETS)
-    start = numba.int64(t.rec[terminals, 0])
-    count = numba.int64(t.rec[terminals, 1])
+    start = numba.int64(t.rec[terminals, REC_START])
+    count = numba.int64(t.rec[terminals, REC_SIZE])
     t.work[base] = -1
     for i in range(count):
         t.work[base + 1 + i] = fixed(t, T_START, t.heap[start + i])
     lexer = call_intern(t, LEXER, base, count + 1)
     if lexer >= 0:
-        t.rec[terminals, 3] = lexer
+        t.rec[terminals, TERMINALS_LEXER] = lexer
     return lexer
 
 
 @folded(INT(GRAMMAR, INT, INT, INT, INT))
 def described(t, stacks, ends, terminals, lexer):  # type: ignore[no-untyped-def]
-    """A record of stacks, which gets what it allows: an end, terminals, and the lexer for them.
+    """Fill in the fields of a record of stacks: accepting, terminals, lexer state. Returns it.
 
-    Or NEED_SPACE, if that is the lexer.
+    NEED_SPACE if `lexer` is that code.
     """
     if lexer < 0:
         return lexer
-    t.rec[stacks, 4] = ends
-    t.rec[stacks, 5] = terminals
-    t.rec[stacks, 6] = lexer
+    t.rec[stacks, STACKS_ACCEPTING] = ends
+    t.rec[stacks, STACKS_TERMINALS] = terminals
+    t.rec[stacks, STACKS_LEXER] = lexer
     return stacks
 
 
 @inner(INT(GRAMMAR, INT))
 def closed(t, count):  # type: ignore[no-untyped-def]
-    """The closed STACKS record of the pairs in region GROUPS, with its fields; -1 if none."""
+    """The closed STACKS record of `count` pairs in region GROUPS, with its fields; -1 if none."""
     base = region(t, GROUPS)
     count = opened(t, count)
     if count < 0:
@@ -266,18 +281,18 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     if count == 0:
         return numba.int64(-1)
     if count > t.info[MANY_GROUPS]:
-        return lacks(t, MANY_GROUPS)
+        return needs_space(t, MANY_GROUPS)
     stacks = stacks_of(t, base, count)
-    if stacks < 0 or t.rec[stacks, 6] >= 0:
+    if stacks < 0 or t.rec[stacks, STACKS_LEXER] >= 0:
         return stacks
     ends = numba.int64(0)
     for i in range(count):
-        if t.work[base + 2 * i] == t.info[END_ITEMS]:
+        if t.work[base + 2 * i] == t.info[END_ITEM_SET]:
             ends = numba.int64(1)
     terminals = expected(t, stacks)
     if terminals < 0:
         return terminals
-    t.rec[stacks, 3] = stacks
+    t.rec[stacks, STACKS_CLOSED] = stacks
     return described(t, stacks, ends, terminals, lexer_start(t, terminals))
 
 
@@ -293,8 +308,8 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
         return known
     base, pair = region(t, GROUPS), region(t, PAIRS)
     count = numba.int64(0)
-    start = numba.int64(t.rec[stacks, 0])
-    for i in range(start, start + t.rec[stacks, 1], 2):
+    start = numba.int64(t.rec[stacks, REC_START])
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
         below = t.heap[i + 1]
         place = goto(t, t.heap[i], terminal)
         if place < 0:
@@ -303,7 +318,7 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
             continue
         calls = numba.int64(t.heap[place + 1])
         if 2 * (count + calls) + 2 > t.info[REGION]:
-            return lacks(t, REGION)
+            return needs_space(t, REGION)
         if t.heap[place] >= 0:
             t.work[base + 2 * count] = t.heap[place]
             t.work[base + 2 * count + 1] = below
@@ -311,7 +326,9 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
         for k in range(calls):
             back = t.heap[place + 3 + 2 * k]
             under = numba.int64(below)
-            if t.rec[back, 4] >= 0:  # else nothing is left to do there: no place to return to
+            if (
+                t.rec[back, ITEMS_NON_EMPTY] >= 0
+            ):  # else nothing is left to do there: no place to return to
                 t.work[pair] = back
                 t.work[pair + 1] = below
                 under = stacks_of(t, pair, 1)
@@ -330,8 +347,8 @@ call_scan = called(scan, AT_SCAN)
 
 
 @lean(INT(GRAMMAR, INT, INT))
-def either(t, one, other):  # type: ignore[no-untyped-def]
-    """The union of two closed sets of stacks, each may be -1 for none, as a closed one."""
+def union_closed(t, one, other):  # type: ignore[no-untyped-def]
+    """The union of two closed sets of stacks, closed; each may be -1 for none."""
     if one < 0 or other < 0:
         return max(one, other) if min(one, other) >= -1 else min(one, other)
     if one == other:
@@ -339,14 +356,14 @@ def either(t, one, other):  # type: ignore[no-untyped-def]
     base = region(t, GROUPS)
     count = numba.int64(0)
     for stacks in (one, other):
-        start = numba.int64(t.rec[stacks, 0])
-        size = numba.int64(t.rec[stacks, 1])
+        start = numba.int64(t.rec[stacks, REC_START])
+        size = numba.int64(t.rec[stacks, REC_SIZE])
         if 2 * count + size > t.info[REGION]:
-            return lacks(t, REGION)
+            return needs_space(t, REGION)
         for i in range(size):
             t.work[base + 2 * count + i] = t.heap[start + i]
         count += size >> 1
     return call_closed(t, count)
 
 
-call_either = called(either, AT_EITHER)
+call_union_closed = called(union_closed, AT_UNION_CLOSED)

@@ -1,9 +1,9 @@
-"""In: tables, a position, bytes. Out: the position after them, whether the text may end there.
+"""Positions of a grammar: reads bytes, says whether the text may end.
 
 A position is a set of threads. A thread is a lexer state within a lexeme, the stacks before that
-lexeme, and watches on the lexemes before it that must not turn out otherwise. A lexeme that may end
-is not ended until the next byte, so that one thread is the usual case: it is packed into the
-position as `lexer state << 31 | stacks`; other positions are records, marked by bit 62.
+lexeme, and the lookaheads on the lexemes before it. A lexeme that may end is not ended until the
+next byte, so that one thread is the usual case: without lookaheads it is packed into the position
+as `lexer state << 31 | stacks`; other positions are THREADS records, marked by bit 62.
 """
 
 from __future__ import annotations
@@ -20,12 +20,23 @@ from structgen.kernels.grammar.indentation import (
     counted,
 )
 from structgen.kernels.grammar.lexer import (
-    call_both_watches,
     call_endings,
     call_next_lexer,
-    call_next_watches,
+    call_next_lookaheads,
+    call_union_lookaheads,
 )
-from structgen.kernels.grammar.stacks import call_either
+from structgen.kernels.grammar.records import (
+    LEXER_ENDINGS,
+    LEXER_WIDTH,
+    LOOKAHEADS_VIOLATED,
+    REC_ROW,
+    REC_SIZE,
+    REC_START,
+    STACKS_ACCEPTING,
+    STACKS_COST,
+    STACKS_LEXER,
+)
+from structgen.kernels.grammar.stacks import call_union_closed
 from structgen.kernels.grammar.tables import (
     AT_IS_ACCEPTING,
     AT_STEP,
@@ -52,15 +63,15 @@ from structgen.kernels.grammar.tables import (
     call_intern,
     fixed,
     key_of,
-    lacks,
+    needs_space,
     region,
 )
 from structgen.kernels.grammar.viability import ALWAYS, NEVER, finishable
 from structgen.kernels.tables import BYTES, DEAD, I32, I64, find
 
-SEVERAL = 1 << 62
-LOW = (1 << 31) - 1
-FAR = 1 << 28
+SEVERAL = 1 << 62  # marks positions that are records, and what `quick` cannot tell
+LOW = (1 << 31) - 1  # the bits of a position that hold the stacks, or the record
+FAR = 1 << 28  # bytes; more than any text needs
 
 
 @inlined
@@ -73,65 +84,70 @@ def unpack(t, at):  # type: ignore[no-untyped-def]
         t.work[base + 2] = 0
         return numba.int64(1)
     record = at & LOW
-    start = numba.int64(t.rec[record, 0])
-    size = numba.int64(t.rec[record, 1])
+    start = numba.int64(t.rec[record, REC_START])
+    size = numba.int64(t.rec[record, REC_SIZE])
     for i in range(size):
         t.work[base + i] = t.heap[start + i]
     return size // 3
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
-def reach(t, count, lexer, stacks_watches):  # type: ignore[no-untyped-def]
+def reach(t, count, lexer, stacks_lookaheads):  # type: ignore[no-untyped-def]
     """Add a thread to region REACHED, or join it to one there: the number of threads now.
 
-    stacks_watches: stacks << 31 | watches.
+    stacks_lookaheads: stacks << 31 | lookaheads.
     """
-    stacks, watches = stacks_watches >> 31, stacks_watches & LOW
+    stacks, lookaheads = stacks_lookaheads >> 31, stacks_lookaheads & LOW
     base = region(t, REACHED)
     for i in range(count):
-        if t.work[base + 3 * i] == lexer and t.work[base + 3 * i + 2] == watches:
+        if t.work[base + 3 * i] == lexer and t.work[base + 3 * i + 2] == lookaheads:
             if t.work[base + 3 * i + 1] == stacks:
                 return count
             if t.info[ORDERED] == 0:  # in Lark's order the stacks decide what the lexer looks for
-                both = call_either(t, numba.int64(t.work[base + 3 * i + 1]), stacks)
+                both = call_union_closed(t, numba.int64(t.work[base + 3 * i + 1]), stacks)
                 if both < 0:
                     return both
                 t.work[base + 3 * i + 1] = both
                 return count
     if 3 * count + 3 > t.info[REGION]:
-        return lacks(t, REGION)
+        return needs_space(t, REGION)
     if count >= t.info[MANY_GROUPS]:
-        return lacks(t, MANY_GROUPS)
+        return needs_space(t, MANY_GROUPS)
     t.work[base + 3 * count] = lexer
     t.work[base + 3 * count + 1] = stacks
-    t.work[base + 3 * count + 2] = watches
+    t.work[base + 3 * count + 2] = lookaheads
     return count + 1
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
-def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
-    """Read a byte in a thread of region READ: the number of threads reached until now."""
+def follow(t, thread, byte_class, count):  # type: ignore[no-untyped-def]
+    """Read a byte in a thread of region READ: the number of threads reached until now.
+
+    Its lexeme may go on, or may have ended before the byte in each of several ways.
+    """
     place = region(t, READ) + 3 * thread
     lexer = numba.int64(t.work[place])
     stacks = numba.int64(t.work[place + 1])
-    watches = call_next_watches(t, numba.int64(t.work[place + 2]), kind)
-    if watches < 0:
-        return count if watches == DEAD else watches
-    after = call_next_lexer(t, lexer, kind)
+    lookaheads = call_next_lookaheads(t, numba.int64(t.work[place + 2]), byte_class)
+    if lookaheads < 0:
+        return count if lookaheads == DEAD else lookaheads
+    # The lexeme goes on with the byte ...
+    after = call_next_lexer(t, lexer, byte_class)
     if after >= 0:
-        wider = counted(t, stacks, after, kind)
+        wider = counted(t, stacks, after, byte_class)
         if wider < 0:
             return wider
-        count = reach(t, count, after, (wider << 31) | watches)
+        count = reach(t, count, after, (wider << 31) | lookaheads)
         if count < 0:
             return count
     elif after != DEAD:
         return after
+    # ... or has ended before it, and the byte begins the next one.
     ends = call_endings(t, lexer)
     if ends < 0:
         return ends
     for i in range(t.heap[ends]):
-        own = call_next_watches(t, numba.int64(t.heap[ends + 2 + 2 * i]), kind)
+        own = call_next_lookaheads(t, numba.int64(t.heap[ends + 2 + 2 * i]), byte_class)
         if own == DEAD:
             continue
         if own < 0:
@@ -141,15 +157,15 @@ def follow(t, thread, kind, count):  # type: ignore[no-untyped-def]
             continue
         if beyond < 0:
             return beyond
-        first = call_next_lexer(t, numba.int64(t.rec[beyond, 6]), kind)
+        first = call_next_lexer(t, numba.int64(t.rec[beyond, STACKS_LEXER]), byte_class)
         if first == DEAD:
             continue
         if first < 0:
             return first
-        beyond = counted(t, beyond, first, kind)
+        beyond = counted(t, beyond, first, byte_class)
         if beyond < 0:
             return beyond
-        both = call_both_watches(t, watches, own)
+        both = call_union_lookaheads(t, lookaheads, own)
         if both < 0:
             return both
         count = reach(t, count, first, (beyond << 31) | both)
@@ -189,27 +205,27 @@ def packed(t, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def known_after(t, record, kind):  # type: ignore[no-untyped-def]
-    """The lexer state or watches after a byte, DEAD, or -2 when that is not known yet."""
-    row = t.rec[record, 3]
+def known_after(t, record, byte_class):  # type: ignore[no-untyped-def]
+    """The lexer state or lookaheads after a byte, DEAD, or -2 if that is not in `rows` yet."""
+    row = t.rec[record, REC_ROW]
     after = numba.int64(-2)
     if row >= 0:
-        after = numba.int64(t.rows[row, kind])
+        after = numba.int64(t.rows[row, byte_class])
     return after
 
 
 @inlined
 def known_beyond(t, stacks, terminals):  # type: ignore[no-untyped-def]
-    """The stacks after terminals, DEAD, or UNKNOWN."""
-    start = t.rec[terminals, 0]
+    """The stacks after terminals, DEAD, or UNKNOWN if that is not memoised yet."""
+    start = t.rec[terminals, REC_START]
     key = key_of(SCANS, stacks, terminals)
-    if t.rec[terminals, 1] == 1 and fixed(t, T_IGNORED, t.heap[start]) == 0:
+    if t.rec[terminals, REC_SIZE] == 1 and fixed(t, T_IGNORED, t.heap[start]) == 0:
         key = key_of(SCAN, stacks, t.heap[start])
     return find(t.memo, key)
 
 
 @inlined
-def quick(t, at, kind):  # type: ignore[no-untyped-def]
+def quick(t, at, byte_class):  # type: ignore[no-untyped-def]
     """`step` where everything is known, from one thread to at most one; else SEVERAL.
 
     This is the inner loop of walks: no other kernel is called.
@@ -217,21 +233,23 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
     if at >= SEVERAL or t.info[CHECKED] == ALWAYS:
         return numba.int64(SEVERAL)
     lexer, stacks = at >> 31, at & LOW
-    found = known_after(t, lexer, kind)
-    ends = numba.int64(t.rec[lexer, 4])
+    found = known_after(t, lexer, byte_class)
+    ends = numba.int64(t.rec[lexer, LEXER_ENDINGS])
     if found < DEAD or ends < 0:
         return numba.int64(SEVERAL)
     if found >= 0:
-        if t.info[NEWLINE] >= 0 and t.rec[found, 6] != NO_WIDTH:
-            stays = t.rec[found, 6] == LATER and t.rec[lexer, 6] == LATER
-            if not stays and (t.rec[found, 6] != COUNTS or fixed(t, C_COLUMNS, kind) != 0):
+        if t.info[NEWLINE] >= 0 and t.rec[found, LEXER_WIDTH] != NO_WIDTH:
+            stays = t.rec[found, LEXER_WIDTH] == LATER and t.rec[lexer, LEXER_WIDTH] == LATER
+            if not stays and (
+                t.rec[found, LEXER_WIDTH] != COUNTS or fixed(t, C_COLUMNS, byte_class) != 0
+            ):
                 return numba.int64(SEVERAL)
         found = (found << 31) | stacks
     for i in range(t.heap[ends]):
-        watches = numba.int64(t.heap[ends + 2 + 2 * i])
+        lookaheads = numba.int64(t.heap[ends + 2 + 2 * i])
         own = numba.int64(0)
-        if watches != 0:
-            own = known_after(t, watches, kind)
+        if lookaheads != 0:
+            own = known_after(t, lookaheads, byte_class)
         if own == DEAD:
             continue
         beyond = known_beyond(t, stacks, numba.int64(t.heap[ends + 1 + 2 * i]))
@@ -239,10 +257,14 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
             continue
         if own != 0 or beyond < 0:
             return numba.int64(SEVERAL)
-        first = known_after(t, t.rec[beyond, 6], kind)
+        first = known_after(t, t.rec[beyond, STACKS_LEXER], byte_class)
         if first == DEAD:
             continue
-        if first < 0 or found != DEAD or (t.info[NEWLINE] >= 0 and t.rec[first, 6] != NO_WIDTH):
+        if (
+            first < 0
+            or found != DEAD
+            or (t.info[NEWLINE] >= 0 and t.rec[first, LEXER_WIDTH] != NO_WIDTH)
+        ):
             return numba.int64(SEVERAL)
         found = (first << 31) | beyond
     return found
@@ -250,7 +272,7 @@ def quick(t, at, kind):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, INT))
 def position_of(t, count):  # type: ignore[no-untyped-def]
-    """The position of the threads written so far, dead ends left out where that is checked."""
+    """The position of the threads in region REACHED, dead ends left out where that is checked."""
     if t.info[CHECKED] != NEVER:
         count = finishable(t, count)
         if count < 0:
@@ -261,11 +283,11 @@ def position_of(t, count):  # type: ignore[no-untyped-def]
 @lean(INT(GRAMMAR, INT, INT))
 def step(t, at, byte):  # type: ignore[no-untyped-def]
     """Read one byte. Returns a position, DEAD, or a NEED_* code; then call again."""
-    kind = fixed(t, CLASS, byte)
+    byte_class = fixed(t, CLASS, byte)
     threads = unpack(t, at)
     count = numba.int64(0)
     for i in range(threads):
-        count = follow(t, i, kind, count)
+        count = follow(t, i, byte_class, count)
         if count < 0:
             return count
     return position_of(t, count)
@@ -296,13 +318,13 @@ def read(t, at, data, place):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, INT))
 def may_end(t, stacks):  # type: ignore[no-untyped-def]
-    """1 if the text may end at stacks, or could behind a last terminal, else 0; NEED_SPACE."""
-    if t.rec[stacks, 4] == 1 or t.info[FINAL] < 0:
-        return numba.int64(t.rec[stacks, 4])
+    """1 if the text may end at stacks, or could behind a final terminal, else 0; NEED_SPACE."""
+    if t.rec[stacks, STACKS_ACCEPTING] == 1 or t.info[FINAL] < 0:
+        return numba.int64(t.rec[stacks, STACKS_ACCEPTING])
     beyond = call_scan_laid(t, stacks, t.info[FINAL])
     if beyond < 0:
         return numba.int64(0) if beyond == DEAD else beyond
-    return numba.int64(t.rec[beyond, 4])
+    return numba.int64(t.rec[beyond, STACKS_ACCEPTING])
 
 
 @lean(INT(GRAMMAR, INT))
@@ -313,10 +335,10 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
     for i in range(threads):
         lexer = numba.int64(t.work[base + 3 * i])
         stacks = numba.int64(t.work[base + 3 * i + 1])
-        watches = t.work[base + 3 * i + 2]
-        if watches != 0 and t.rec[watches, 4] == 1:
+        lookaheads = t.work[base + 3 * i + 2]
+        if lookaheads != 0 and t.rec[lookaheads, LOOKAHEADS_VIOLATED] == 1:
             continue
-        if lexer == t.rec[stacks, 6]:
+        if lexer == t.rec[stacks, STACKS_LEXER]:
             found = may_end(t, stacks)
             if found != 0:
                 return found
@@ -325,7 +347,7 @@ def is_accepting(t, at):  # type: ignore[no-untyped-def]
             return ends
         for j in range(t.heap[ends]):
             own = t.heap[ends + 2 + 2 * j]
-            if own != 0 and t.rec[own, 4] == 1:
+            if own != 0 and t.rec[own, LOOKAHEADS_VIOLATED] == 1:
                 continue
             beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
             found = beyond if beyond < 0 else may_end(t, beyond)
@@ -346,10 +368,10 @@ def bound(t, at):  # type: ignore[no-untyped-def]
     for i in range(threads):
         lexer = numba.int64(t.work[base + 3 * i])
         stacks = numba.int64(t.work[base + 3 * i + 1])
-        if lexer == t.rec[stacks, 6]:
-            least = min(least, numba.int64(t.rec[stacks, 7]))
-        start = numba.int64(t.rec[lexer, 0])
-        for j in range(start, start + t.rec[lexer, 1]):
+        if lexer == t.rec[stacks, STACKS_LEXER]:
+            least = min(least, numba.int64(t.rec[stacks, STACKS_COST]))
+        start = numba.int64(t.rec[lexer, REC_START])
+        for j in range(start, start + t.rec[lexer, REC_SIZE]):
             state = t.heap[j]
             if state < 0 or fixed(t, S_DISTANCE, state) >= least:
                 continue
@@ -357,9 +379,9 @@ def bound(t, at):  # type: ignore[no-untyped-def]
             beyond = call_scan_laid(t, stacks, terminal)
             if beyond < DEAD:
                 return beyond
-            cost = numba.int64(FAR) if beyond < 0 else numba.int64(t.rec[beyond, 7])
+            cost = numba.int64(FAR) if beyond < 0 else numba.int64(t.rec[beyond, STACKS_COST])
             if fixed(t, T_IGNORED, terminal) == 1:
-                cost = min(cost, numba.int64(t.rec[stacks, 7]))
+                cost = min(cost, numba.int64(t.rec[stacks, STACKS_COST]))
             least = min(least, fixed(t, S_DISTANCE, state) + cost)
     if t.info[FINAL] >= 0 and least < FAR:
         last = fixed(t, S_DISTANCE, fixed(t, T_START, t.info[FINAL]))

@@ -1,7 +1,8 @@
-"""In: flat arrays. Out: the tables of one grammar, their numba type, and how records are interned.
+"""The tables of one grammar: their numba type, and the records that are interned in them.
 
-Everything that a grammar's automaton meets is a *record*: a short list of ints with a number, equal
-lists of one kind once. Kernels make records themselves; Python only makes room for more.
+Everything that a grammar's automaton meets is a *record*: a short list of ints with a number; equal
+lists of one kind are stored once. Kernels make records themselves. Where an array is full they stop
+with NEED_SPACE, Python makes it larger, and the kernel is called again.
 """
 
 from __future__ import annotations
@@ -15,71 +16,78 @@ from numba import types
 
 from structgen.kernels.build.decorators import called, folded, inlined, lean
 from structgen.kernels.build.pointers import reference
+from structgen.kernels.grammar.records import REC_KIND, REC_SIZE, REC_START
 from structgen.kernels.tables import find, slot_of
 
 NEED_SPACE = -4  #: `info[NEED]` says which array is full
-NEED_VERDICT = -6  #: whether the thread info[NEED:NEED + 3] can be finished is not known yet
+NEED_VIABLE = -6  #: whether the thread info[NEED:NEED + 3] can be finished is not known yet
 NEED_SURE = -10  #: nor is it whether all with that lexer state and stacks, info[NEED:NEED + 2], can
 
-# Kinds of records, and what the fields 3 to 7 of their rows in `rec` hold.
-ITEMS = 1  # rests of rules: may be empty, number without the empty one, terminals, cost
-TERMINALS = 2  # terminals: lexer state before any of them, whether a spec inside is one
-STACKS = 3  # pairs (items, stacks below): closed form, may end, terminals, lexer state, cost
-LEXER = 4  # of terminals' automata, behind -1 at the start: row, endings, clusters, what width is
-WATCHES = 5  # states of watches: row, fails if the text ends here
-THREADS = 6  # triples (lexer state, stacks, watches)
-LAID = 7  # stacks, open lines, open brackets, width; fields as those of STACKS
-INDENTS = 8  # widths of open lines
-PAIRED = 9  # a lexer state, watches
-LALR = 10  # state of an LALR parser, LALR below
+# Kinds of records, and what they hold in the heap; for their fields see `records`.
+ITEM_SET = 1  # items (dotted rules), ascending
+TERMINALS = 2  # terminals, ascending
+STACKS = 3  # pairs (item set, stacks below)
+LEXER = 4  # DFA states of terminals, ascending; behind a -1 where no lexeme has begun yet
+LOOKAHEADS = 5  # states of the lookahead DFA, ascending
+THREADS = 6  # triples (lexer state, stacks, lookaheads)
+LAID = 7  # stacks, INDENTS, open brackets, width of the line so far; fields as those of STACKS
+INDENTS = 8  # widths of the open blocks, from the outermost on
+PAIRED = 9  # a lexer state, lookaheads
+LALR = 10  # a state of an LALR parser, LALR below
 GUIDED = 11  # stacks, LALR; fields as those of STACKS
 
-# Numbers that kernels hand to each other have a type here: numba compiles what takes a literal
-# again for each.
-# Places in `info`.
+# Constants that kernels pass to each other are numpy ints: numba compiles a function anew for each
+# literal that is passed to it.
+# Indices into `info`: how far arrays are filled, what is needed, ...
 RECORDS, HEAP, MEMO, NAMES, ROWS, STAMP = np.arange(6)
 NEED, ORDERED, CHECKED = 6, 9, 10
-TERMINAL_COUNT, REGION, END_ITEMS, MANY_GROUPS = np.arange(11, 15)
+TERMINAL_COUNT, REGION, END_ITEM_SET, MANY_GROUPS = np.arange(11, 15)
 NEWLINE, INDENT, DEDENT = 15, 16, 17  # terminals of a layout, -1 without one
 FIRST_STATE, LAST_STATE, CHOICE = 18, 19, 20  # of an LALR parser, -1 without; if it may err
 FINAL = 21  #: the terminal that the end of the text stands for where it is missing, or -1
 # ... and where the addresses of kernels stand that others call by them.
 (
-    AT_BOTH_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
-    AT_ENDINGS, AT_NEXT_WATCHES, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
-    AT_SETTLED, AT_SCAN_GUIDED, AT_ITEMS, AT_CLOSURE, AT_EITHER, AT_LEXER_BESIDE, AT_WATCHES,
-    AT_BOTH_WATCHES, AT_WANTS, AT_LOOPING, AT_FLOWS, AT_CLUSTERS, AT_SEGMENTS, INFO_SIZE,
+    AT_UNION_ITEMS, AT_CLOSED, AT_SCAN, AT_LAID, AT_SCAN_LAID, AT_SCAN_ANY, AT_NEXT_LEXER,
+    AT_ENDINGS, AT_NEXT_LOOKAHEADS, AT_STEP, AT_IS_ACCEPTING, AT_WALK_PLAIN, AT_BUILD, AT_INTERN,
+    AT_SETTLES, AT_SCAN_GUIDED, AT_ITEMS, AT_CLOSURE, AT_UNION_CLOSED, AT_LEXER_BESIDE,
+    AT_LOOKAHEADS, AT_UNION_LOOKAHEADS, AT_WANTS, AT_LOOPING, AT_FLOWS, AT_CLUSTERS, AT_SEGMENTS,
+    INFO_SIZE,
 ) = range(22, 50)  # fmt: skip
 
 # Memo tables, all in one: key = tag << 60 | a << 30 | b.
-BESIDE, GOTO, ENTER, SCAN, SCANS, BOTH_ITEMS, BOTH_STACKS, VERDICT = np.arange(8)
+BESIDE, GOTO, ENTER, SCAN, SCANS, UNION_ITEMS, UNION_STACKS, VIABLE = np.arange(8)
 
-# Offsets of the constant arrays in `fixed`.
+# Indices into `offsets`: the constant arrays in `fixed`. Items: the first symbol, the item behind
+# it, cost, epsilon moves (CSR), entries of called names (CSR). Then the class of each byte; T_ of
+# terminals, RENAME and WITHIN (CSR, see `grammar.terminals.literals`); S_ of DFA states; L_ of
+# lookahead states; C_ of byte classes; COMPETING terminals (CSR); LR_ the LALR tables (CSR).
 (
-    FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_REST,
+    FIRST, AFTER, COST, SKIP_START, SKIP, CALL_START, CALL_TERMINAL, CALL_ITEM,
     CLASS, T_START, T_IGNORED, RENAME_START, RENAME, WITHIN_START, WITHIN,
-    S_TERMINAL, S_ENDS, S_OWN, S_MATCH, S_DISTANCE, W_FAILS, T_BRACKET,
-    C_COLUMNS, T_INSIDE, T_SHADOW, TIED_START, TIED,
+    S_TERMINAL, S_ENDS, S_NO_LONGER, S_NO_MATCH, S_DISTANCE, L_VIOLATED, T_BRACKET,
+    C_COLUMNS, T_EMBEDDED, T_SHADOW, COMPETING_START, COMPETING,
     LR_START, LR_SYMBOL, LR_STEP, LR_SIZE, LR_NAME, S_WIDTH, FIXED_COUNT,
 ) = np.arange(34)  # fmt: skip
 
 # Regions of `work`, each info[REGION] ints long.
 (
-    IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, WATCH, BEFORE, BEHIND,
+    IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, LOOKAHEAD, BEFORE, BEHIND,
     VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
 ) = np.arange(19)  # fmt: skip
 REGIONS = 19
 
 
 class Tables(NamedTuple):
-    """The arrays that kernels read.
+    """The arrays that kernels read and fill.
 
-    fixed: int32, the constants of the grammar, each array from `offsets[name]` on; next:
-    int32[states, classes] of all terminals' automata, -1 dead; watch: int32[watches, classes], 0
-    fine, 1 broken; rec: int32[n, 8], records: start in heap, length, kind, five fields; heap:
-    int32, their contents; rows: int32[m, classes], next lexer state or watches, -1 dead, -2 not
-    known yet; memo: int64[H, 2], hash table; names: int64[H, 2], hash -> record; info:
-    int64[INFO_SIZE]; work: int32, scratch; mark: int32[rests + terminals], scratch.
+    fixed: int32, the constants of the grammar, each array from `offsets[name]` on. next:
+    int32[states, classes], transitions of the byte DFAs of all terminals, -1 dead. watch: int32[w,
+    classes], transitions of the lookahead DFA: 0 satisfied, 1 violated. rec: int32[n, 8], records:
+    start in heap, size, kind, five more fields (see `records`). heap: int32, what records hold.
+    rows: int32[m, classes], next lexer state or lookaheads, -1 dead, -2 not known yet. memo:
+    int64[H, 2], hash table of results. names: int64[H, 2], hash table: hash -> record. info:
+    int64[INFO_SIZE], scalars. work: int32, scratch in regions. mark: int32[items + terminals],
+    scratch: stamps for sets.
     """
 
     fixed: npt.NDArray[np.int32]
@@ -110,30 +118,30 @@ INT = types.int64
 
 @inlined
 def key_of(tag, a, b):  # type: ignore[no-untyped-def]
-    """The key of (a, b) in the memo table of a tag."""
+    """The key of (a, b) in `memo`, for one of the tags."""
     return (numba.int64(tag) << 60) | (numba.int64(a) << 30) | numba.int64(b)
 
 
 @inlined
 def recall(t, key):  # type: ignore[no-untyped-def]
-    """The value of a key, or UNKNOWN."""
+    """The memoised value of a key, or UNKNOWN."""
     return find(t.memo, key)
 
 
 @inlined
-def lacks(t, what):  # type: ignore[no-untyped-def]
-    """Say that an array is full."""
+def needs_space(t, what):  # type: ignore[no-untyped-def]
+    """Note which array is full: the code NEED_SPACE."""
     t.info[NEED] = what
     return numba.int64(NEED_SPACE)
 
 
 @folded(INT(GRAMMAR, INT, INT))
 def remember(t, key, value):  # type: ignore[no-untyped-def]
-    """Set the value of a key, which is returned; or NEED_SPACE."""
+    """Memoise a value, which is returned; or NEED_SPACE."""
     i = slot_of(t.memo, key)
     if t.memo[i, 0] != key:
         if 2 * t.info[MEMO] >= t.memo.shape[0]:
-            return lacks(t, MEMO)
+            return needs_space(t, MEMO)
         t.info[MEMO] += 1
         t.memo[i, 0] = key
     t.memo[i, 1] = value
@@ -142,17 +150,20 @@ def remember(t, key, value):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT, INT))
 def reserve(t, size, _):  # type: ignore[no-untyped-def]
-    """The start of `size` ints of the heap, or NEED_SPACE."""
+    """The start of `size` new ints in the heap, or NEED_SPACE."""
     start = t.info[HEAP]
     if start + size > t.heap.shape[0]:
-        return lacks(t, HEAP)
+        return needs_space(t, HEAP)
     t.info[HEAP] += size
     return start
 
 
 @lean(INT(GRAMMAR, INT, INT, INT))
 def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
-    """The number of the record work[base:base + count], or NEED_SPACE; new fields are -1."""
+    """The number of the record of a kind that holds work[base:base + count], or NEED_SPACE.
+
+    A new record gets -1 in all fields that depend on its kind.
+    """
     h = numba.int64(kind) * 1000003 + count
     for i in range(base, base + count):
         h = (h ^ t.work[i]) * 1099511628211
@@ -163,8 +174,8 @@ def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
     while t.names[slot, 0] != -1:
         if t.names[slot, 0] == h:
             found = t.names[slot, 1]
-            start = numba.int64(t.rec[found, 0])
-            if t.rec[found, 1] == count and t.rec[found, 2] == kind:
+            start = numba.int64(t.rec[found, REC_START])
+            if t.rec[found, REC_SIZE] == count and t.rec[found, REC_KIND] == kind:
                 same = True
                 for i in range(count):
                     if t.heap[start + i] != t.work[base + i]:
@@ -175,17 +186,17 @@ def intern(t, kind, base, count):  # type: ignore[no-untyped-def]
         slot = (slot + 1) & last
     new = t.info[RECORDS]
     if 2 * t.info[NAMES] >= t.names.shape[0]:
-        return lacks(t, NAMES)
+        return needs_space(t, NAMES)
     if new >= t.rec.shape[0]:
-        return lacks(t, RECORDS)
+        return needs_space(t, RECORDS)
     start = reserve(t, count, 0)
     if start < 0:
         return start
     for i in range(count):
         t.heap[start + i] = t.work[base + i]
-    t.rec[new, 0] = start
-    t.rec[new, 1] = count
-    t.rec[new, 2] = kind
+    t.rec[new, REC_START] = start
+    t.rec[new, REC_SIZE] = count
+    t.rec[new, REC_KIND] = kind
     for i in range(3, 8):
         t.rec[new, i] = -1
     t.info[RECORDS] += 1
@@ -200,7 +211,7 @@ call_intern = called(intern, AT_INTERN)
 
 @lean(types.void(I64_2, I64_2))
 def rename(old, new):  # type: ignore[no-untyped-def]
-    """Insert every entry of the names `old` into the larger, empty table `new`."""
+    """Rehash: insert every entry of the names `old` into the larger, empty table `new`."""
     last = new.shape[0] - 1
     for k in range(old.shape[0]):
         h = old[k, 0]
@@ -220,13 +231,13 @@ def fixed(t, name, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def region(t, name):  # type: ignore[no-untyped-def]
-    """Where a region of `work` begins."""
+    """The start of a region of `work`."""
     return name * t.info[REGION]
 
 
 @folded(types.void(I32, INT, INT))
 def sort(work, base, count):  # type: ignore[no-untyped-def]
-    """Sort work[base:base + count], by D. Shell's method: most are short, many sorted already."""
+    """Sort work[base:base + count] in place, by D. Shell's method: most are short, many sorted."""
     gap = numba.int64(1)
     while gap < count // 3:
         gap = 3 * gap + 1

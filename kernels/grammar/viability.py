@@ -1,4 +1,9 @@
-"""In: tables, threads. Out: those that some text finishes, as far as that is in doubt."""
+"""Drops threads that no text can finish, as far as that is in doubt.
+
+A thread can become a dead end only because of lookaheads (a longer match must not follow) or, where
+that could not be excluded beforehand (CHECKED is ALWAYS), by lexing itself. Cheap searches are
+tried here; what they leave open is decided in Python (NEED_VIABLE, NEED_SURE) and memoised.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,19 @@ import numba
 from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
 from structgen.kernels.grammar.indentation import call_scan_any
 from structgen.kernels.grammar.lexer import (
-    call_both_watches,
     call_endings,
     call_next_lexer,
-    call_next_watches,
+    call_next_lookaheads,
+    call_union_lookaheads,
+)
+from structgen.kernels.grammar.records import (
+    LOOKAHEADS_VIOLATED,
+    REC_START,
+    STACKS_ACCEPTING,
+    STACKS_LEXER,
 )
 from structgen.kernels.grammar.tables import (
-    AT_SETTLED,
+    AT_SETTLES,
     BEHIND,
     CHECKED,
     GRAMMAR,
@@ -21,15 +32,15 @@ from structgen.kernels.grammar.tables import (
     INT,
     NEED,
     NEED_SURE,
-    NEED_VERDICT,
+    NEED_VIABLE,
     REACHED,
     REGION,
     SEARCH,
     THREADS,
-    VERDICT,
+    VIABLE,
     call_intern,
     key_of,
-    lacks,
+    needs_space,
     recall,
     region,
     remember,
@@ -37,29 +48,29 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.masks.byte_walk import ENDS_FULL
 from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 
-BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # what can become of watches
-NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are asked about: none, with watches, all
-WATCHES_OF = (1 << 30) - 1  # the bits of a pair that hold its watches
+BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # lookaheads: none can, the lexeme can, what follows may
+NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are checked: none, with lookaheads, all
+LOOKAHEADS_OF = (1 << 30) - 1  # the bits of a pair that hold its lookaheads
 MOST_LOOKED_AT = 64  # pairs on the way to the end of a lexeme
 
 
 @lean(INT(GRAMMAR, INT))
-def verdict_key(t, thread):  # type: ignore[no-untyped-def]
-    """The key under which it is kept whether a thread of region REACHED can be finished."""
+def viability_key(t, thread):  # type: ignore[no-untyped-def]
+    """The key under which it is memoised whether a thread of region REACHED can be finished."""
     base = region(t, REACHED) + 3 * thread
     if t.work[base + 2] == 0:
-        return key_of(VERDICT, t.work[base], t.work[base + 1])
+        return key_of(VIABLE, t.work[base], t.work[base + 1])
     record = call_intern(t, THREADS, base, 3)
-    return record if record < 0 else key_of(VERDICT, 0, record)
+    return record if record < 0 else key_of(VIABLE, 0, record)
 
 
 @inner(INT(GRAMMAR, INT, INT))
 def is_sure(t, lexer, stacks):  # type: ignore[no-untyped-def]
-    """1 if all lexemes that a lexer state can become can be finished there, 0 if that is in doubt.
+    """1 if all lexemes that a lexer state can become can be finished there, 0 if in doubt.
 
     Or NEED_SURE. Its key is that of no thread, where the lexer state comes first.
     """
-    sure = recall(t, key_of(VERDICT, stacks, lexer))
+    sure = recall(t, key_of(VIABLE, stacks, lexer))
     if sure == UNKNOWN:
         t.info[NEED] = lexer
         t.info[NEED + 1] = stacks
@@ -69,52 +80,53 @@ def is_sure(t, lexer, stacks):  # type: ignore[no-untyped-def]
 
 @lean(INT(GRAMMAR, INT, INT, INT))
 def note_sure(t, lexer, stacks, sure):  # type: ignore[no-untyped-def]
-    """Keep what `is_sure` says. Returns it, or NEED_SPACE."""
-    return remember(t, key_of(VERDICT, stacks, lexer), sure)
+    """Memoise what `is_sure` is to say. Returns it, or NEED_SPACE."""
+    return remember(t, key_of(VIABLE, stacks, lexer), sure)
 
 
 @lean(INT(GRAMMAR, INT, INT))
-def decided(t, key, verdict):  # type: ignore[no-untyped-def]
-    """Keep a verdict (0 or 1) under the key of its thread. Returns it, or NEED_SPACE."""
-    return remember(t, key, verdict)
+def decided(t, key, viable):  # type: ignore[no-untyped-def]
+    """Memoise whether a thread can be finished (0 or 1). Returns it, or NEED_SPACE."""
+    return remember(t, key, viable)
 
 
 @inlined
-def paired(lexer, watches):  # type: ignore[no-untyped-def]
-    """A lexer state and watches as one number."""
-    return (numba.int64(lexer) << 30) | watches
+def paired(lexer, lookaheads):  # type: ignore[no-untyped-def]
+    """A lexer state and lookaheads as one number."""
+    return (numba.int64(lexer) << 30) | lookaheads
 
 
 @inlined
-def pair_after(t, lexer, watches, kind):  # type: ignore[no-untyped-def]
-    """The pair of a lexer state and watches after a byte, DEAD, or NEED_SPACE."""
-    after = call_next_lexer(t, lexer, kind)
+def pair_after(t, lexer, lookaheads, byte_class):  # type: ignore[no-untyped-def]
+    """The pair of a lexer state and lookaheads after a byte, DEAD, or NEED_SPACE."""
+    after = call_next_lexer(t, lexer, byte_class)
     if after < 0:
         return after
-    beyond = call_next_watches(t, watches, kind)
+    beyond = call_next_lookaheads(t, lookaheads, byte_class)
     return beyond if beyond < 0 else paired(after, beyond)
 
 
 @lean(INT(GRAMMAR, INT, INT, I64_2, I64_2, I64_2))
-def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped-def]
-    """All ways in which the lexeme of a lexer state can end, and what watches are left then.
+def lexeme_ends(t, lexer, lookaheads, queue, seen, out):  # type: ignore[no-untyped-def]
+    """All ways in which the lexeme of a lexer state can end, and the lookaheads left then.
 
-    queue: int64[n, 2], set to the pairs (lexer state, watches) on the way, after their number;
-    out: int64[m, 2], set to pairs (TERMINALS, WATCHES); seen: int64[s, 2], a hash table for both,
-    s > 4 (n + m). Returns the number of ends; ENDS_FULL where an array is too short; or NEED_SPACE.
+    queue: int64[n, 2], set to the pairs (lexer state, lookaheads) on the way, after their number;
+    out: int64[m, 2], set to pairs (TERMINALS, LOOKAHEADS); seen: int64[s, 2], a hash table for
+    both, s > 4 (n + m). Returns the number of ends; ENDS_FULL where an array is too short; or
+    NEED_SPACE.
     """
     seen[:, :] = -1
-    queue[1, 0], queue[1, 1] = lexer, watches
-    seen[slot_of(seen, paired(lexer, watches)), 0] = paired(lexer, watches)
+    queue[1, 0], queue[1, 1] = lexer, lookaheads
+    seen[slot_of(seen, paired(lexer, lookaheads)), 0] = paired(lexer, lookaheads)
     size, count, i = numba.int64(2), numba.int64(0), numba.int64(1)
     while i < size:
-        lexer, watches = queue[i, 0], queue[i, 1]
+        lexer, lookaheads = queue[i, 0], queue[i, 1]
         i += 1
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
         for j in range(t.heap[ends]):
-            both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            both = call_union_lookaheads(t, lookaheads, numba.int64(t.heap[ends + 2 + 2 * j]))
             if both < 0:
                 return both
             key = (numba.int64(1) << 61) | (numba.int64(t.heap[ends + 1 + 2 * j]) << 30) | both
@@ -125,37 +137,37 @@ def lexeme_ends(t, lexer, watches, queue, seen, out):  # type: ignore[no-untyped
                 seen[slot, 0] = key
                 out[count, 0], out[count, 1] = t.heap[ends + 1 + 2 * j], both
                 count += 1
-        for kind in range(t.next.shape[1]):
-            pair = pair_after(t, lexer, watches, kind)
+        for byte_class in range(t.next.shape[1]):
+            pair = pair_after(t, lexer, lookaheads, byte_class)
             if pair < DEAD:
                 return pair
             if pair != DEAD and seen[slot_of(seen, pair), 0] != pair:
                 if size >= queue.shape[0]:
                     return numba.int64(ENDS_FULL)
                 seen[slot_of(seen, pair), 0] = pair
-                queue[size, 0], queue[size, 1] = pair >> 30, pair & WATCHES_OF
+                queue[size, 0], queue[size, 1] = pair >> 30, pair & LOOKAHEADS_OF
                 size += 1
     queue[0, 0] = size - 1
     return count
 
 
 @inner(INT(GRAMMAR, INT))
-def may_turn_out_well(t, watches):  # type: ignore[no-untyped-def]
-    """1 if some bytes, whatever they are, or the end of the text break no watch, else 0.
+def can_be_satisfied(t, lookaheads):  # type: ignore[no-untyped-def]
+    """1 if some bytes, whatever they are, or the end of the text satisfy all lookaheads, else 0.
 
     Or NEED_SPACE. A breadth-first search.
     """
     base = region(t, BEHIND)
-    t.work[base] = watches
+    t.work[base] = lookaheads
     count = numba.int64(1)
     i = numba.int64(0)
     while i < count:
-        watches = numba.int64(t.work[base + i])
+        lookaheads = numba.int64(t.work[base + i])
         i += 1
-        if t.rec[watches, 4] == 0:
+        if t.rec[lookaheads, LOOKAHEADS_VIOLATED] == 0:
             return numba.int64(1)
-        for kind in range(t.next.shape[1]):
-            after = call_next_watches(t, watches, kind)
+        for byte_class in range(t.next.shape[1]):
+            after = call_next_lookaheads(t, lookaheads, byte_class)
             if after == 0:
                 return numba.int64(1)
             if after < DEAD:
@@ -167,7 +179,7 @@ def may_turn_out_well(t, watches):  # type: ignore[no-untyped-def]
                         seen = True
                 if not seen:
                     if count >= t.info[REGION]:
-                        return lacks(t, REGION)
+                        return needs_space(t, REGION)
                     t.work[base + count] = after
                     count += 1
     return numba.int64(0)
@@ -175,7 +187,7 @@ def may_turn_out_well(t, watches):  # type: ignore[no-untyped-def]
 
 @folded(INT(GRAMMAR, INT, INT, INT))
 def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
-    """How many pairs of lexer state and watches stand at `base`, with this one among them.
+    """The number of pairs (lexer state, lookaheads) at `base`, with this one among them.
 
     It is written behind the others, if there is room, where it is not one of them.
     """
@@ -184,71 +196,76 @@ def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
             return count
     if 2 * count + 2 <= t.info[REGION]:
         t.work[base + 2 * count] = pair >> 30
-        t.work[base + 2 * count + 1] = pair & WATCHES_OF
+        t.work[base + 2 * count + 1] = pair & LOOKAHEADS_OF
     return count + 1
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def settles(t, lexer, watches):  # type: ignore[no-untyped-def]
-    """Whether some bytes of the lexeme leave no watch: SETTLES, else BEHIND_IT or BREAKS.
+def settles(t, lexer, lookaheads):  # type: ignore[no-untyped-def]
+    """Whether some bytes of the lexeme satisfy all lookaheads: SETTLES, else BEHIND_IT or BREAKS.
 
     BEHIND_IT: what is read behind the lexeme may do so. Or NEED_SPACE. A breadth-first search over
-    pairs of lexer state and watches.
+    pairs of lexer state and lookaheads.
     """
     base = region(t, SEARCH)
     found = numba.int64(BREAKS)
-    t.work[base], t.work[base + 1] = lexer, watches
+    t.work[base], t.work[base + 1] = lexer, lookaheads
     count = numba.int64(1)
     i = numba.int64(0)
     while i < count:
-        lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
+        lexer, lookaheads = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
-        if found == BREAKS and (t.heap[ends] > 0 or t.heap[t.rec[lexer, 0]] < 0):
-            well = may_turn_out_well(t, watches)
+        if found == BREAKS and (t.heap[ends] > 0 or t.heap[t.rec[lexer, REC_START]] < 0):
+            well = can_be_satisfied(t, lookaheads)
             if well < 0:
                 return well
             if well == 1:
                 found = numba.int64(BEHIND_IT)
-        for kind in range(t.next.shape[1]):
-            pair = pair_after(t, lexer, watches, kind)
+        for byte_class in range(t.next.shape[1]):
+            pair = pair_after(t, lexer, lookaheads, byte_class)
             if pair < DEAD:
                 return pair
             if pair == DEAD:
                 continue
-            if pair & WATCHES_OF == 0:
+            if pair & LOOKAHEADS_OF == 0:
                 return numba.int64(SETTLES)
             count = queued(t, base, count, pair)
             if 2 * count > t.info[REGION]:
-                return lacks(t, REGION)
+                return needs_space(t, REGION)
     return found
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def settled(t, lexer, watches):  # type: ignore[no-untyped-def]
-    """`settles`, remembered: its key is that of no thread, which has stacks behind the lexer."""
-    key = key_of(VERDICT, lexer, watches)
+def cached_settles(t, lexer, lookaheads):  # type: ignore[no-untyped-def]
+    """`settles`, memoised: its key is that of no thread, which has stacks behind the lexer."""
+    key = key_of(VIABLE, lexer, lookaheads)
     known = recall(t, key)
     if known != UNKNOWN:
         return known
-    found = settles(t, lexer, watches)
+    found = settles(t, lexer, lookaheads)
     return found if found < 0 else remember(t, key, found)
 
 
-call_settled = called(settled, AT_SETTLED)
+call_cached_settles = called(cached_settles, AT_SETTLES)
 
 
 @inner(INT(GRAMMAR, INT, INT))
-def lets_on(t, stacks, watches):  # type: ignore[no-untyped-def]
-    """1 if watches fail neither if the text ends at stacks nor, for good, if some byte is read."""
-    if t.rec[stacks, 4] == 1 and (watches == 0 or t.rec[watches, 4] == 0):
+def can_go_on(t, stacks, lookaheads):  # type: ignore[no-untyped-def]
+    """1 if lookaheads allow the text to end at stacks, or one byte satisfies them, else 0.
+
+    Or NEED_SPACE.
+    """
+    if t.rec[stacks, STACKS_ACCEPTING] == 1 and (
+        lookaheads == 0 or t.rec[lookaheads, LOOKAHEADS_VIOLATED] == 0
+    ):
         return numba.int64(1)
-    for kind in range(t.next.shape[1]):
-        left = call_next_watches(t, watches, kind)
+    for byte_class in range(t.next.shape[1]):
+        left = call_next_lookaheads(t, lookaheads, byte_class)
         if left == 0:
-            left = call_next_lexer(t, numba.int64(t.rec[stacks, 6]), kind)
+            left = call_next_lexer(t, numba.int64(t.rec[stacks, STACKS_LEXER]), byte_class)
             if left >= 0:
                 return numba.int64(1)
         if left < DEAD:
@@ -257,32 +274,32 @@ def lets_on(t, stacks, watches):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
-def ends_well(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """1 if a lexeme can end where its watches are settled at once, 0 if that is not found; a code.
+def ends_well(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
+    """1 if a lexeme can end where its lookaheads are satisfied at once; 0 if none is found; a code.
 
-    A breadth-first search over pairs of lexer state and watches, as far as a few of them. Where all
-    threads without watches can be finished, so can this one then.
+    A breadth-first search over pairs of lexer state and lookaheads, as far as a few of them. Where
+    all threads without lookaheads can be finished, so can this one then.
     """
     base = region(t, SEARCH)
-    t.work[base], t.work[base + 1] = lexer, watches
+    t.work[base], t.work[base + 1] = lexer, lookaheads
     count = numba.int64(1)
     i = numba.int64(0)
     while i < count:
-        lexer, watches = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
+        lexer, lookaheads = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
         ends = call_endings(t, lexer)
         if ends < 0:
             return ends
         for j in range(t.heap[ends]):
-            both = call_both_watches(t, watches, numba.int64(t.heap[ends + 2 + 2 * j]))
+            both = call_union_lookaheads(t, lookaheads, numba.int64(t.heap[ends + 2 + 2 * j]))
             if both < 0:
                 return both
             beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
-            well = beyond if beyond < 0 else lets_on(t, beyond, both)
+            well = beyond if beyond < 0 else can_go_on(t, beyond, both)
             if well < DEAD or well == 1:
                 return well
-        for kind in range(t.next.shape[1]):
-            pair = pair_after(t, lexer, watches, kind)
+        for byte_class in range(t.next.shape[1]):
+            pair = pair_after(t, lexer, lookaheads, byte_class)
             if pair < DEAD:
                 return pair
             if pair != DEAD and count < MOST_LOOKED_AT:
@@ -291,23 +308,23 @@ def ends_well(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, INT))
-def verdict_of(t, thread):  # type: ignore[no-untyped-def]
-    """Whether a thread of region REACHED can be finished: 1 or 0; NEED_VERDICT, or NEED_SPACE."""
-    key = verdict_key(t, thread)
+def is_viable(t, thread):  # type: ignore[no-untyped-def]
+    """Whether a thread of region REACHED can be finished: 1 or 0; NEED_VIABLE, or NEED_SPACE."""
+    key = viability_key(t, thread)
     if key < 0:
         return key
-    verdict = recall(t, key)
-    if verdict != UNKNOWN:
-        return verdict
+    viable = recall(t, key)
+    if viable != UNKNOWN:
+        return viable
     base = region(t, REACHED) + 3 * thread
     lexer, stacks = numba.int64(t.work[base]), numba.int64(t.work[base + 1])
-    watches = numba.int64(t.work[base + 2])
+    lookaheads = numba.int64(t.work[base + 2])
     if t.info[CHECKED] == DOUBTED:
-        well = ends_well(t, lexer, stacks, watches)
+        well = ends_well(t, lexer, stacks, lookaheads)
         if well != 0:
             return well if well < 0 else remember(t, key, 1)
-    t.info[NEED], t.info[NEED + 1], t.info[NEED + 2] = lexer, stacks, watches
-    return numba.int64(NEED_VERDICT)
+    t.info[NEED], t.info[NEED + 1], t.info[NEED + 2] = lexer, stacks, lookaheads
+    return numba.int64(NEED_VIABLE)
 
 
 @inner(INT(GRAMMAR, INT))
@@ -316,27 +333,27 @@ def finishable(t, count):  # type: ignore[no-untyped-def]
     base = region(t, REACHED)
     kept = numba.int64(0)
     for i in range(count):
-        verdict = numba.int64(1)
+        viable = numba.int64(1)
         stacks = numba.int64(t.work[base + 3 * i + 1])
         doubtful = t.work[base + 3 * i + 2] != 0
         if t.info[CHECKED] == ALWAYS and not doubtful:
-            sure = is_sure(t, numba.int64(t.rec[stacks, 6]), stacks)
+            sure = is_sure(t, numba.int64(t.rec[stacks, STACKS_LEXER]), stacks)
             if sure < 0:
                 return sure
             doubtful = sure == 0
         elif doubtful and t.info[CHECKED] == DOUBTED:
-            lexer, watches = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
-            settling = call_settled(t, lexer, numba.int64(watches))
+            lexer, lookaheads = numba.int64(t.work[base + 3 * i]), t.work[base + 3 * i + 2]
+            settling = call_cached_settles(t, lexer, numba.int64(lookaheads))
             if settling < 0:
                 return settling
             if settling == BREAKS:
                 continue
             doubtful = settling == BEHIND_IT
         if doubtful:
-            verdict = verdict_of(t, i)
-            if verdict < 0:
-                return verdict
-        if verdict == 1:
+            viable = is_viable(t, i)
+            if viable < 0:
+                return viable
+        if viable == 1:
             for k in range(3):
                 t.work[base + 3 * kept + k] = t.work[base + 3 * i + k]
             kept += 1

@@ -1,4 +1,4 @@
-"""In: tables, a trie, a position behind one of its nodes. Out: the tokens that fit; the ends."""
+"""Walks a trie node by node from a position of a grammar: the tokens that fit, and the ends."""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""In: a lexer state. Out: the states it consists of that can be looked at one by one."""
+"""Splits a lexer state into clusters of terminals that do not compete with each other.
+
+Each cluster is a lexer state of its own whose parts are shared by all states that contain it.
+"""
 
 from __future__ import annotations
 
 import numba
 
 from structgen.kernels.build.decorators import called, inner
+from structgen.kernels.grammar.records import LEXER_CLUSTERS, REC_SIZE, REC_START
 from structgen.kernels.grammar.tables import (
     AT_CLUSTERS,
     GRAMMAR,
@@ -23,15 +27,15 @@ from structgen.kernels.grammar_masks.tries import PARTS_T
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
-    """A lexer state cut into states of terminals that have nothing to do with each other.
+    """The clusters of a lexer state: a place in the heap with their number and LEXER records.
 
-    A place in the heap: their number and their LEXER records.
+    Connected components of the relation "competes with", by flooding.
     """
-    if t.rec[lexer, 5] >= 0:
-        return numba.int64(t.rec[lexer, 5])
+    if t.rec[lexer, LEXER_CLUSTERS] >= 0:
+        return numba.int64(t.rec[lexer, LEXER_CLUSTERS])
     base = region(t, LEX)
-    start = numba.int64(t.rec[lexer, 0])
-    size = numba.int64(t.rec[lexer, 1])
+    start = numba.int64(t.rec[lexer, REC_START])
+    size = numba.int64(t.rec[lexer, REC_SIZE])
     if t.heap[start] < 0:
         start += 1
         size -= 1
@@ -55,7 +59,7 @@ def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
                     t.work[done + j] = 3
                     for k in range(size):
                         other = fixed(t, S_TERMINAL, t.heap[start + k])
-                        if t.work[done + k] == 0 and p.tied[one, other] == 1:
+                        if t.work[done + k] == 0 and p.competing[one, other] == 1:
                             t.work[done + k] = 2
                             grown = True
         members = numba.int64(0)
@@ -70,7 +74,7 @@ def clusters(t, p, lexer):  # type: ignore[no-untyped-def]
         t.heap[place + 1 + count] = cluster
         count += 1
     t.heap[place] = count
-    t.rec[lexer, 5] = place
+    t.rec[lexer, LEXER_CLUSTERS] = place
     return place
 
 

@@ -1,8 +1,8 @@
-"""In: a vocabulary's trie, a lexer state or position. Out: subtrees with which it stays the same.
+"""Subtrees of the vocabulary's trie that leave a lexer state or position as it is.
 
 A lexer state inside a name or a string goes back to itself with most characters. Where all those in
 a subtree of the trie do that, all its tokens stay in the lexeme, and nothing need be walked. As in
-`loops`: each subtree has the set of the groups in it, each state that of its loops.
+`trie.loops`: each subtree has the set of byte groups in it, each state that of its loops.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import numpy as np
 
 from structgen.kernels.build.decorators import called, folded, inlined, inner
 from structgen.kernels.grammar.lexer import (
-    call_both_watches,
     call_endings,
     call_next_lexer,
-    call_next_watches,
+    call_next_lookaheads,
+    call_union_lookaheads,
 )
+from structgen.kernels.grammar.records import REC_SIZE, REC_START
 from structgen.kernels.grammar.step import LOW, SEVERAL, call_step, quick, unpack
 from structgen.kernels.grammar.tables import (
     AT_FLOWS,
@@ -52,23 +53,23 @@ CHARACTERS = np.array(
 
 
 @folded(INT(GRAMMAR, INT, INT))
-def kept_as(t, lexer, watches):  # type: ignore[no-untyped-def]
-    """What is kept of a lexer state, perhaps with watches, is kept under this; or NEED_SPACE."""
-    if watches == 0:
+def kept_as(t, lexer, lookaheads):  # type: ignore[no-untyped-def]
+    """The record under which things of a lexer state with lookaheads are cached; or NEED_SPACE."""
+    if lookaheads == 0:
         return lexer
     base = region(t, REACHED)
     t.work[base] = lexer
-    t.work[base + 1] = watches
+    t.work[base + 1] = lookaheads
     return call_intern(t, PAIRED, base, 2)
 
 
 @inlined
-def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
+def may_follow(t, p, terminals, byte_class):  # type: ignore[no-untyped-def]
     """Whether a byte can follow any of some terminals."""
-    start = t.rec[terminals, 0]
+    start = t.rec[terminals, REC_START]
     found = False
-    for j in range(start, start + t.rec[terminals, 1]):
-        if p.follow[t.heap[j], kind] == 1:
+    for j in range(start, start + t.rec[terminals, REC_SIZE]):
+        if p.follow[t.heap[j], byte_class] == 1:
             found = True
     return found
 
@@ -77,20 +78,20 @@ def may_follow(t, p, terminals, kind):  # type: ignore[no-untyped-def]
 def stays(t, p, state, byte):  # type: ignore[no-untyped-def]
     """The state after a byte in front of which no lexeme can end, DEAD, or a code.
 
-    state: watches << 31 | lexer state, as that which is returned.
+    state: lookaheads << 31 | lexer state, as that which is returned.
     """
-    kind, lexer, before = fixed(t, CLASS, byte), state & LOW, state >> 31
+    byte_class, lexer, before = fixed(t, CLASS, byte), state & LOW, state >> 31
     ends = call_endings(t, lexer)
     if ends < 0:
         return ends
     for j in range(t.heap[ends]):
-        if may_follow(t, p, t.heap[ends + 1 + 2 * j], kind):
-            both = call_both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
-            after = both if both < 0 else call_next_watches(t, both, kind)
+        if may_follow(t, p, t.heap[ends + 1 + 2 * j], byte_class):
+            both = call_union_lookaheads(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
+            after = both if both < 0 else call_next_lookaheads(t, both, byte_class)
             if after != DEAD:
                 return after if after < 0 else numba.int64(DEAD)
-    after = call_next_lexer(t, lexer, kind)
-    left = after if after < 0 else call_next_watches(t, before, kind)
+    after = call_next_lexer(t, lexer, byte_class)
+    left = after if after < 0 else call_next_lookaheads(t, before, byte_class)
     return left if left < 0 else (left << 31) | after
 
 
@@ -115,13 +116,13 @@ def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
     """
     low, high = CHARACTERS[k, 2], CHARACTERS[k, 3]
     for _ in range(CHARACTERS[k, 4]):
-        kind, found = numba.int64(-1), numba.int64(DEAD)
+        byte_class, found = numba.int64(-1), numba.int64(DEAD)
         for byte in range(low, high + 1):
-            if fixed(t, CLASS, byte) != kind:
+            if fixed(t, CLASS, byte) != byte_class:
                 after = onward(t, p, positions, at, byte)
-                if after < 0 or (kind >= 0 and after != found):
+                if after < 0 or (byte_class >= 0 and after != found):
                     return min(after, numba.int64(DEAD))
-                kind, found = fixed(t, CLASS, byte), after
+                byte_class, found = fixed(t, CLASS, byte), after
         at = found
         low, high = numba.int64(0x80), numba.int64(0xBF)
     return at
@@ -140,11 +141,11 @@ def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
         return full(p, MEMO)
     some, others = numba.int64(0), numba.int64(0)  # groups with characters that do, that do not
     for k in range(CHARACTERS.shape[0]):
-        kind, back = numba.int64(-1), False
+        byte_class, back = numba.int64(-1), False
         for lead in range(CHARACTERS[k, 0], CHARACTERS[k, 1] + 1):
             bit = numba.int64(1) << numba.int64(p.group[lead])
-            if fixed(t, CLASS, lead) != kind and others & bit == 0:
-                kind = fixed(t, CLASS, lead)
+            if fixed(t, CLASS, lead) != byte_class and others & bit == 0:
+                byte_class = fixed(t, CLASS, lead)
                 after = onward(t, p, positions, home, lead)
                 if after >= 0 and CHARACTERS[k, 4] > 0:
                     after = end_of_character(t, p, positions, after, k)

@@ -1,4 +1,10 @@
-"""In: tables, parts, a position. Out: its mask row: `inside | crossing`, lexeme by lexeme."""
+"""Token masks of positions: joins the parts of lexer states, lexeme by lexeme.
+
+A worklist of *places* (trie of what is left of tokens, lexer state, stacks, lookaheads), at first
+one for each thread with the whole vocabulary. Each place adds the tokens that stay within its
+lexeme, and a new place for each end of the lexeme that the stacks allow. Small tries, and what
+cannot be told by parts, are walked node by node.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,8 @@ import numba
 
 from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
 from structgen.kernels.grammar.indentation import call_scan_any, counted
-from structgen.kernels.grammar.lexer import call_next_lexer, call_next_watches
+from structgen.kernels.grammar.lexer import call_next_lexer, call_next_lookaheads
+from structgen.kernels.grammar.records import LEXER_CLUSTERS, STACKS_LEXER
 from structgen.kernels.grammar.step import (
     SEVERAL,
     call_step,
@@ -64,7 +71,7 @@ def set_tokens(p, merged, node, row):  # type: ignore[no-untyped-def]
 def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of a trie that can be read from a position, node by node.
 
-    Stopped for a verdict, the same walk goes on where it was, if no other has begun: STOPPED.
+    Stopped for a code, the same walk goes on where it was, if no other has begun (STOPPED).
     """
     merged, first, last = p.tries[trie, 0], p.tries[trie, 1], p.tries[trie, 2]
     base = p.tries[trie, 3]
@@ -109,18 +116,18 @@ call_walk_plain = called(walk_plain, AT_WALK_PLAIN)
 
 
 @inlined
-def write_thread(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+def write_thread(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
     """Write a thread to region REACHED, as the first one."""
     base = region(t, REACHED)
     t.work[base] = lexer
     t.work[base + 1] = stacks
-    t.work[base + 2] = watches
+    t.work[base + 2] = lookaheads
 
 
 @lean(INT(GRAMMAR, INT, INT, INT))
-def place_of(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+def place_of(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
     """The position of one thread."""
-    write_thread(t, lexer, stacks, watches)
+    write_thread(t, lexer, stacks, lookaheads)
     return packed(t, 1)
 
 
@@ -138,38 +145,38 @@ def or_part(p, part, row):  # type: ignore[no-untyped-def]
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, I32))
-def walk_from(t, p, trie, lexer, stacks, watches, row):  # type: ignore[no-untyped-def]
+def walk_from(t, p, trie, lexer, stacks, lookaheads, row):  # type: ignore[no-untyped-def]
     """`walk_plain` from one thread."""
     place = (lexer << 31) | stacks
-    if watches != 0:
-        place = place_of(t, lexer, stacks, watches)
+    if lookaheads != 0:
+        place = place_of(t, lexer, stacks, lookaheads)
         if place < 0:
             return place
     return call_walk_plain(t, p, trie, place, row)
 
 
 @inlined
-def push(p, height, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """Put a place on the stack of places: its height then, or NEED_ROOM."""
+def push(p, height, trie, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
+    """Add a place to the worklist: its length then, or NEED_ROOM."""
     stack = p.places
     if 4 * height + 4 > stack.shape[0]:
         return full(p, PLACES)
     stack[4 * height] = trie
     stack[4 * height + 1] = lexer
     stack[4 * height + 2] = stacks
-    stack[4 * height + 3] = watches
+    stack[4 * height + 3] = lookaheads
     return height + 1
 
 
 @inner(INT(GRAMMAR, INT, INT, INT, INT))
-def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
+def goes_on(t, lexer, stacks, lookaheads, byte_class):  # type: ignore[no-untyped-def]
     """Read one more byte of a lexeme: 1 if it can still be finished, 0 if not, or a code.
 
     Its thread then is the first one in region REACHED.
     """
-    after = call_next_lexer(t, lexer, kind)
-    wider = after if after < 0 else counted(t, stacks, after, kind)
-    left = wider if wider < 0 else call_next_watches(t, watches, kind)
+    after = call_next_lexer(t, lexer, byte_class)
+    wider = after if after < 0 else counted(t, stacks, after, byte_class)
+    left = wider if wider < 0 else call_next_lookaheads(t, lookaheads, byte_class)
     if left < 0:
         return numba.int64(0) if left == DEAD else left
     write_thread(t, after, wider, left)
@@ -178,19 +185,19 @@ def goes_on(t, lexer, stacks, watches, kind):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
 def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-def]
-    """Put places behind the first bytes of a trie on the stack of places: its height, or a code.
+    """Add the places behind the first bytes of a trie to the worklist: its length, or a code.
 
-    group: where in p.lists -1 - a lexer state, watches and a trie stand, or 0 for none: how the
-    lexeme goes on there is for the stacks to say. Tokens that are read then are set in `row`.
+    group: where in p.lists -1 - a lexer state, lookaheads and a trie stand, or 0 for none: how the
+    lexeme goes on there depends on the stacks. Tokens that are read then are set in `row`.
     """
-    lexer, watches = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
+    lexer, lookaheads = -1 - numba.int64(p.lists[group]), numba.int64(p.lists[group + 1])
     trie = p.lists[group + 2]
     merged, i, last = p.tries[trie, 0], numba.int64(p.tries[trie, 1]), p.tries[trie, 2]
     while i < last and trie > 0:
         byte, depth, end = p.byte[i], p.depth[i], numba.int64(p.end[i])
         if merged == 1:
             byte, depth, end = p.sub_byte[i], p.sub_depth[i], numba.int64(p.sub_end[i])
-        on = goes_on(t, lexer, stacks, watches, fixed(t, CLASS, byte))
+        on = goes_on(t, lexer, stacks, lookaheads, fixed(t, CLASS, byte))
         if on < 0:
             return on
         if on == 1:
@@ -209,17 +216,17 @@ def push_children(t, p, group, stacks, height, row):  # type: ignore[no-untyped-
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
-def is_finishable(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
+def is_finishable(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
     """1 if some text finishes a thread, 0 if none does, or a code."""
-    if watches == 0 or t.info[CHECKED] == NEVER:
+    if lookaheads == 0 or t.info[CHECKED] == NEVER:
         return numba.int64(1)
-    write_thread(t, lexer, stacks, watches)
+    write_thread(t, lexer, stacks, lookaheads)
     return finishable(t, 1)
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, I32))
 def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def]
-    """Put where the lexeme of a part can end on the stack of places: its height, or a code.
+    """Add the places where the lexeme of a part can end to the worklist: its length, or a code.
 
     BY_STACKS where the lexeme cannot be finished after all of the tokens that stay in it. Those
     that the stacks read (see `push_children`) are set in `row`.
@@ -227,8 +234,8 @@ def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def
     start = p.parts[part, 3]
     for j in range(start, start + 3 * p.parts[part, 4], 3):
         if p.lists[j] < 0:
-            lexer, watches = -1 - numba.int64(p.lists[j]), numba.int64(p.lists[j + 1])
-            well = is_finishable(t, lexer, stacks, watches)
+            lexer, lookaheads = -1 - numba.int64(p.lists[j]), numba.int64(p.lists[j + 1])
+            well = is_finishable(t, lexer, stacks, lookaheads)
             if well <= 0:
                 return numba.int64(BY_STACKS) if well == 0 else well
             height = push_children(t, p, j, stacks, height, row)
@@ -242,7 +249,9 @@ def push_groups(t, p, part, stacks, height, row):  # type: ignore[no-untyped-def
             continue
         if beyond < 0:
             return beyond
-        height = push(p, height, p.lists[j + 2], t.rec[beyond, 6], beyond, p.lists[j + 1])
+        height = push(
+            p, height, p.lists[j + 2], t.rec[beyond, STACKS_LEXER], beyond, p.lists[j + 1]
+        )
         if height < 0:
             return height
     return height
@@ -253,14 +262,14 @@ def cut(t, p, trie, lexer):  # type: ignore[no-untyped-def]
     """`clusters` of a lexer state where a trie is large, 0 where it is better read as a whole."""
     if p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[CLUSTERED] and t.info[CHECKED] != ALWAYS:
         return numba.int64(0)
-    if t.rec[lexer, 5] >= 0:
-        return numba.int64(t.rec[lexer, 5])
+    if t.rec[lexer, LEXER_CLUSTERS] >= 0:
+        return numba.int64(t.rec[lexer, LEXER_CLUSTERS])
     return call_clusters(t, p, lexer)
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def first_places(t, p, at):  # type: ignore[no-untyped-def]
-    """Put the threads of a position on the stack of places: its height, or a code."""
+    """Begin the worklist with the threads of a position: its length, or a code."""
     height = unpack(t, at)
     if 4 * height > p.places.shape[0]:
         return full(p, PLACES)
@@ -273,31 +282,31 @@ def first_places(t, p, at):  # type: ignore[no-untyped-def]
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
-def is_walked(t, p, trie, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """1 if a trie is better read node by node from a thread than in parts, 0 if not, or a code."""
+def is_walked(t, p, trie, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
+    """1 if a trie is better read node by node from a thread than by parts, 0 if not, or a code."""
     size = p.tries[trie, 2] - p.tries[trie, 1]
     if size < p.sizes[SMALL] or size < p.sizes[LARGE]:
         return numba.int64(size < p.sizes[SMALL])
-    place = place_of(t, lexer, stacks, watches)
+    place = place_of(t, lexer, stacks, lookaheads)
     return place if place < 0 else call_flows(t, p, place)
 
 
 @folded(INT(GRAMMAR, INT, INT, INT))
-def is_partless(t, lexer, stacks, watches):  # type: ignore[no-untyped-def]
-    """1 if it must be asked whether each lexeme of a lexer state can be finished, else 0; a code.
+def is_partless(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
+    """1 if each lexeme of a lexer state must be checked by itself, so that parts do not apply.
 
-    Parts are not made for that.
+    Else 0, or a code.
     """
-    if t.info[CHECKED] != ALWAYS or watches != 0:
+    if t.info[CHECKED] != ALWAYS or lookaheads != 0:
         return numba.int64(t.info[CHECKED] == ALWAYS)
     sure = is_sure(t, lexer, stacks)
     return sure if sure < 0 else 1 - sure
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def part_of(t, p, trie, lexer, watches):  # type: ignore[no-untyped-def]
-    """The part of a trie and a lexer state, perhaps with watches; or a code."""
-    kept = kept_as(t, lexer, watches)
+def part_of(t, p, trie, lexer, lookaheads):  # type: ignore[no-untyped-def]
+    """The part of a trie and a lexer state, perhaps with lookaheads; or a code."""
+    kept = kept_as(t, lexer, lookaheads)
     if kept < 0:
         return kept
     part = find(p.memo, (trie << 31) | kept)
@@ -315,12 +324,14 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     while height > 0:
         height -= 1
         trie, lexer = stack[4 * height], stack[4 * height + 1]
-        stacks, watches = stack[4 * height + 2], stack[4 * height + 3]
-        walked = is_walked(t, p, trie, lexer, stacks, watches)
+        stacks, lookaheads = stack[4 * height + 2], stack[4 * height + 3]
+        walked = is_walked(t, p, trie, lexer, stacks, lookaheads)
         if walked == 1:
-            walked = walk_from(t, p, trie, lexer, stacks, watches, row)
+            walked = walk_from(t, p, trie, lexer, stacks, lookaheads, row)
             if walked == 0:
                 continue
+        # Clusters of terminals that do not compete are looked at one by one: their parts are
+        # shared by more lexer states than a part of the whole state would be.
         apart = walked if walked < 0 else cut(t, p, trie, lexer)
         if apart < 0:
             return apart
@@ -331,17 +342,17 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
             cluster = lexer
             if apart > 0:
                 cluster = numba.int64(t.heap[apart + 1 + k])
-            partless = is_partless(t, cluster, stacks, watches)
+            partless = is_partless(t, cluster, stacks, lookaheads)
             if partless == 1:
-                partless = walk_from(t, p, trie, cluster, stacks, watches, row)
+                partless = walk_from(t, p, trie, cluster, stacks, lookaheads, row)
                 if partless == 0:
                     continue
-            part = partless if partless < 0 else part_of(t, p, trie, cluster, watches)
+            part = partless if partless < 0 else part_of(t, p, trie, cluster, lookaheads)
             if part < 0:
                 return part
             higher = push_groups(t, p, part, stacks, height, row)
             if higher == BY_STACKS:
-                higher = walk_from(t, p, trie, cluster, stacks, watches, row)
+                higher = walk_from(t, p, trie, cluster, stacks, lookaheads, row)
                 if higher == 0:
                     continue
             if higher < 0:

@@ -1,4 +1,4 @@
-"""In: a state within a lexeme, others whose rows are there. Out: one that it is like, a model.
+"""Models: reuses the walk of a similar lexer state, except where the two differ.
 
 Within a name, a comment, a string most states do what others do: they only still may become a
 keyword, or may not end yet. The row of such a state is its model's, but for the nodes that begin

@@ -1,9 +1,9 @@
-"""In: tables, a trie, a lexer state. Out: what tokens do within a lexeme, kept for all places.
+"""Parts of masks: what tokens do within a lexeme, cached for all stacks.
 
-A *part* belongs to a trie and a lexer state, perhaps with watches: the tokens that stay within the
-lexeme, and for every way in which the lexeme can end within a token, a trie of what is left of the
-tokens then. Parts do not depend on the syntax. The trie of the vocabulary is trie 0; others are
-stretches of it, or of tries merged from many short stretches.
+A *part* belongs to a trie and a lexer state, perhaps with lookaheads: the tokens that stay within
+the lexeme, and for every way in which the lexeme can end within a token (a *group*) the trie of
+what is left of the tokens then. Parts do not depend on the stacks. The trie of the vocabulary is
+trie 0; others are stretches of it, or merged from many short stretches (`tries`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def kept_row(p, new, most):  # type: ignore[no-untyped-def]
 def build(t, p, trie, kept):  # type: ignore[no-untyped-def]
     """Make the part of a trie and a lexer state: its number, or a code; then call again.
 
-    kept: the lexer state, or the record of it with watches.
+    kept: the lexer state, or the record of it with lookaheads.
     """
     count = call_segments_of(t, p, trie, kept)
     if count < 0:

@@ -1,9 +1,9 @@
-"""In: tables, a trie, a lexer state. Out: its tokens within the lexeme, segments behind its ends.
+"""Walks a trie within a lexeme: the tokens that stay in it, and segments where it ends.
 
 What a walk below a node of the vocabulary's trie finds depends on the lexer state there alone. It
-is noted: names and keywords that begin like names go on in the same state soon. Watches on the
-lexemes before are mostly settled within a few bytes; where it is for the stacks to say whether they
-ever can be, they are asked. How wide a line is they know alone, byte by byte.
+is cached ("noted"): names and keywords that begin like names go on in the same state soon.
+Lookaheads of the lexemes before are mostly satisfied within a few bytes; where it depends on the
+stacks whether they ever can be, and how wide a line is, that is left to the stacks, byte by byte.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from __future__ import annotations
 import numba
 
 from structgen.kernels.build.decorators import called, folded, inlined, inner
-from structgen.kernels.grammar.lexer import call_both_watches, call_endings, call_next_watches
+from structgen.kernels.grammar.lexer import (
+    call_endings,
+    call_next_lookaheads,
+    call_union_lookaheads,
+)
+from structgen.kernels.grammar.records import LEXER_ENDINGS
 from structgen.kernels.grammar.tables import AT_SEGMENTS, CLASS, GRAMMAR, INT, fixed
 from structgen.kernels.grammar_masks.lexeme_states import (
     BY_STACKS,
@@ -102,7 +107,7 @@ def note_walk(p, key, first, count):  # type: ignore[no-untyped-def]
     """Keep what a noted walk below a node has found, under a key: 0, or NEED_ROOM.
 
     In p.walks: the numbers of tokens and segments, the tokens, and for each of the segments from
-    `first` on terminals, watches, first, last + 1, depth above.
+    `first` on terminals, lookaheads, first, last + 1, depth above.
     """
     place = p.sizes[WALKS]
     at = place + 2 + p.sizes[NOTED]
@@ -136,27 +141,27 @@ def walk_again(p, place, count):  # type: ignore[no-untyped-def]
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT, INT))
-def note_ends(t, p, ends, before, kind, node_end, count):  # type: ignore[no-untyped-def]
+def note_ends(t, p, ends, before, byte_class, node_end, count):  # type: ignore[no-untyped-def]
     """List a node (node_end: node << 31 | end) in each group in which a lexeme ends before it.
 
-    kind: the class of its byte; ends: of the lexer state above; before: the watches there.
+    byte_class: of its byte; ends: of the lexer state above; before: the lookaheads there.
     p.sizes[PLACE]: the depth above.
     """
     for j in range(t.heap[ends]):
         terminals = numba.int64(t.heap[ends + 1 + 2 * j])
-        if not may_follow(t, p, terminals, kind):
+        if not may_follow(t, p, terminals, byte_class):
             continue
-        watches = call_both_watches(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
-        if watches < 0:
-            return watches
-        after = call_next_watches(t, watches, kind)
+        lookaheads = call_union_lookaheads(t, before, numba.int64(t.heap[ends + 2 + 2 * j]))
+        if lookaheads < 0:
+            return lookaheads
+        after = call_next_lookaheads(t, lookaheads, byte_class)
         if after == DEAD:
             continue
         if after < 0:
             return after
         if after == 0:
-            watches = numba.int64(0)
-        group = group_of(p, terminals, watches)
+            lookaheads = numba.int64(0)
+        group = group_of(p, terminals, lookaheads)
         if group < 0:
             return group
         first, last = node_end >> 31, node_end & 0x7FFFFFFF
@@ -170,7 +175,8 @@ def note_ends(t, p, ends, before, kind, node_end, count):  # type: ignore[no-unt
 def leave(p, state, node_end, count):  # type: ignore[no-untyped-def]
     """List a node (see `note_ends`) for the stacks to walk from the state above it.
 
-    Its group is of -1 - the lexer state there, and the watches. Returns what `extend_segment` does.
+    Its group is of -1 - the lexer state there, and the lookaheads. Returns what `extend_segment`
+    does.
     """
     group = group_of(p, -1 - (state & LEXER_OF), state >> 31)
     if group < 0:
@@ -181,7 +187,7 @@ def leave(p, state, node_end, count):  # type: ignore[no-untyped-def]
 @inlined
 def ends_of(t, state):  # type: ignore[no-untyped-def]
     """`call_endings`, where that need not be called."""
-    ends = numba.int64(t.rec[state, 4])
+    ends = numba.int64(t.rec[state, LEXER_ENDINGS])
     return call_endings(t, state) if ends < 0 else ends
 
 
@@ -262,12 +268,12 @@ def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
             depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
         else:
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
-        kind, state = fixed(t, CLASS, byte), stack[depth - 1]
+        byte_class, state = fixed(t, CLASS, byte), stack[depth - 1]
         ends, here = stack[half + depth - 1], (i << 31) | end
         p.sizes[PLACE] = base + depth - 1
         if t.heap[ends] > 0:
-            count = note_ends(t, p, ends, state >> 31, kind, here, count)
-        after = count if count < 0 else state_after(t, p, state, kind)
+            count = note_ends(t, p, ends, state >> 31, byte_class, here, count)
+        after = count if count < 0 else state_after(t, p, state, byte_class)
         if after == BY_STACKS:
             count = leave(p, state, here, count)
             after = min(count, numba.int64(DEAD))

@@ -1,7 +1,7 @@
-"""In: tokens of a vocabulary. Out: tries of what is left of them behind a lexeme, and their arrays.
+"""Tries of what is left of tokens behind a lexeme, and the arrays of parts.
 
 Trie 0 is the vocabulary's. Others are stretches of it, or of tries merged from many short
-stretches: behind `a,` and `b,` in two tokens is the same rest.
+stretches: behind `a,` and `b,` in two tokens the same text is left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
 
 NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 
-# Places in `sizes`.
+# Indices into `sizes`.
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
@@ -32,24 +32,26 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
 class Parts(NamedTuple):
     """The arrays of parts over one vocabulary; n nodes of its trie, m of merged ones.
 
-    byte, depth, end, token: the vocabulary's trie (see `kernels.masks.lexeme_walk.Nodes`);
-    beneath, before,
-    order: `groups`, `first` and `order` of its subtrees (see `kernels.trie.loops.Subtrees`); group:
-    uint8[256], of each byte (see `automaton.byte_groups`). follow, tied: see `GrammarAutomaton`.
-    sub_byte, sub_depth, sub_end: merged tries in the same order; sub_start: int32[m + 1], their
-    tokens in sub_token. tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above it.
-    parts: int32[k, 5], row in dense or -1, tokens in lists (start, count), groups in lists (start,
-    count; triples of terminals, watches, trie; or of -1 - lexer state, watches, trie or 0: what the
-    stacks must be able to finish, and what is for them to read). memo: int64[H, 2], trie << 31 |
-    lexer state, or it with watches -> part, 1 << 62 | merged << 61 | first << 30 | last -> trie,
-    and what `grammar_loops`, `grammar_segments` and `merged_trie` keep. segments: int32[k, 4],
-    scratch: group, first, last + 1, depth above. groups: int32[k, 2], scratch: terminals, watches.
-    links: int32[k, 4], scratch: byte, first child, next sibling, last token; cuts: int32[k, 2],
-    scratch: token, the one before. stack: int64[2 (depth + 4)], scratch; scratch: int32[words],
-    zeros; places: int64[4 k], scratch: trie, lexer state, stacks, watches. models: int32[k, 4], see
-    `grammar_models`: lexer state, watches, row in dense, place in walks. walks: int32[k], what is
-    noted of walks (see `grammar_segments.note_walk`), of merged tries and of models. sizes:
-    int64[SIZE_COUNT].
+    Of the vocabulary: byte, depth, end, token: its trie (see `kernels.masks.lexeme_walk.Nodes`).
+    beneath, before, order: `groups`, `first` and `order` of its subtrees (see
+    `kernels.trie.loops.Subtrees`). group: uint8[256], the group of each byte (see
+    `regular.byte_groups`).
+    Of the grammar: follow, competing: see `GrammarAutomaton`.
+    Merged tries: sub_byte, sub_depth, sub_end: in depth-first order; sub_start: int32[m + 1], CSR:
+    the tokens of each node in sub_token.
+    tries: int32[k, 4], 1 if merged, first node, last node + 1, depth above it. parts: int32[k, 5],
+    row in dense or -1, tokens in lists (start, count), groups in lists (start, count). A group is a
+    triple: terminals, lookaheads, trie; or -1 - lexer state, lookaheads, trie or 0: what the stacks
+    must be able to finish, and what is left for them to read. memo: int64[H, 2], hash table: trie
+    << 31 | lexer state (or its record with lookaheads) -> part, 1 << 62 | merged << 61 | first <<
+    30 | last -> trie, and what `loops`, `segments` and `merged_trie` cache.
+    models: int32[k, 4], see `models`: lexer state, lookaheads, row in dense, place in walks. walks:
+    int32[k], cached walks (see `segments.note_walk`), merged tries and models. sizes:
+    int64[SIZE_COUNT], how far arrays are filled, limits, and scalars of the walk going on. Scratch:
+    segments: int32[k, 4], group, first, last + 1, depth above; groups: int32[k, 2], terminals,
+    lookaheads; links: int32[k, 4], byte, first child, next sibling, last token; cuts: int32[k, 2],
+    token, the one before; stack: int64[2 (depth + 4)]; scratch: int32[words], zeros; places:
+    int64[4 k], trie, lexer state, stacks, lookaheads.
     """
 
     byte: npt.NDArray[np.uint8]
@@ -61,7 +63,7 @@ class Parts(NamedTuple):
     order: npt.NDArray[np.int32]
     group: npt.NDArray[np.uint8]
     follow: npt.NDArray[np.uint8]
-    tied: npt.NDArray[np.uint8]
+    competing: npt.NDArray[np.uint8]
     sub_byte: npt.NDArray[np.uint8]
     sub_depth: npt.NDArray[np.int32]
     sub_end: npt.NDArray[np.int32]
@@ -98,7 +100,7 @@ PARTS_T = reference(types.NamedTuple(
 
 @inlined
 def full(p, what):  # type: ignore[no-untyped-def]
-    """Say that an array is full."""
+    """Note which array is full: the code NEED_ROOM."""
     p.sizes[FULL] = what
     return numba.int64(NEED_ROOM)
 
@@ -139,9 +141,9 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
 
 @inner(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
-    """Merge the short segments of a group into links: the number of links.
+    """Merge the short segments of a group into a linked trie: its number of nodes, or NEED_ROOM.
 
-    Link 0 is the root. sizes[CUTS] becomes the number of tokens.
+    Node 0 is the root. sizes[CUTS] becomes the number of tokens.
     """
     links = numba.int64(1)
     cuts = numba.int64(0)
@@ -230,7 +232,7 @@ def flattened(p, links):  # type: ignore[no-untyped-def]
 
 @folded(INT(PARTS_T, INT, INT))
 def listed(p, group, merged):  # type: ignore[no-untyped-def]
-    """Write which short segments a group has behind what is in p.walks: a key of them.
+    """Write which short segments a group has behind what is in p.walks: a hash key of them.
 
     There: whether they are of a merged trie, their number, then first, last + 1, depth above of
     each. 0 when there are none; or NEED_ROOM.

@@ -1,4 +1,8 @@
-"""In: mask rows (bit t % 32 of word t // 32). Out: logits with the rest at -inf."""
+"""Apply mask rows to logits: tokens whose bit is not set get -inf.
+
+A row is int32[words]; bit t % 32 of word t // 32 is token t (the layout of llguidance and
+xgrammar).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ PRIME = 16777619  # of FNV-1a with 32 bits
 
 @inlined
 def mixed(h, word):  # type: ignore[no-untyped-def]
-    """A number below 2**57 made of two: nothing overflows."""
+    """Mix a word into a hash (FNV-1a in 64 bits): below 2**57, so nothing overflows."""
     return (h & 0x7FFFFFFF) * PRIME + (h >> 31) + word
 
 
@@ -24,6 +28,7 @@ def block(logits, rows, refused):  # type: ignore[no-untyped-def]
     for i in range(logits.shape[0]):
         for w in range(rows.shape[1]):
             word = numba.uint32(rows[i, w])
+            # In most words of a free string's row all tokens fit.
             if word == numba.uint32(0xFFFFFFFF):
                 continue
             first = w << 5
@@ -35,7 +40,7 @@ def block(logits, rows, refused):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(types.float32[:, ::1], ROWS))
 def block_float32(logits, rows):  # type: ignore[no-untyped-def]
-    """logits float32[n, V]: -inf in place where the bit in rows int32[n, words] is not set."""
+    """Write -inf into logits float32[n, V] where the bit in rows int32[n, words] is not set."""
     block(logits, rows, np.float32(-np.inf))
 
 

@@ -1,9 +1,10 @@
-"""In: a byte behind which nobody has looked yet. Out: the tokens that go on behind it.
+"""Decide tokens that open an object, or end a member, before the action is known.
 
 Tokens that end a key may go on with the brace of its value, or with an empty text and the comma
-behind it, and a byte or two more. What can be read there is mostly plain before anybody has looked
-there, which takes long: white space, or the quote of a key. So an object is opened, and the end of
-a member found, when a text has come to it, not in a mask before.
+behind it, and a byte or two more. What can be read there is mostly plain before Python has computed
+the action, which takes long: white space, or the quote of a key. So an object is opened, and the
+end of a member found, when a text has come to it, not in a mask before: Python says only the lexer
+state behind it (NEED_OPENING), and only tokens that look no further are decided by that.
 """
 
 from __future__ import annotations
@@ -12,23 +13,25 @@ import numba
 from numba import types
 
 from structgen.kernels.build.decorators import called, inlined, inner
-from structgen.kernels.lexer.rows import call_provide
+from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.lexer.words import QUOTE
-from structgen.kernels.masks.row_edits import CHANGES, admit
+from structgen.kernels.masks.row_edits import ROW_EDITS, admit
 from structgen.kernels.tables import (
-    AT_FORETELL,
-    CHECKLIST,
+    ALWAYS_MORE,
+    AT_PREDICT,
     DEAD,
-    END_LABEL,
-    ENDLESS,
+    END_TERMINAL,
     HIGH,
     I64,
-    NEED_MOVE,
+    KEY_SET,
+    NEED_ACTION,
     NEED_OPENING,
-    SKIP_LABEL,
+    SKIP_TERMINAL,
     TABLES,
+    TEXT_UNUSED,
     UNKNOWN,
-    UNUSED,
+    WANTED,
+    WANTED_WITH,
     find,
 )
 from structgen.kernels.trie.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODE_TOKEN, NODES
@@ -47,68 +50,72 @@ def is_shallow(nodes, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def ends_member(t, frame, label, q):  # type: ignore[no-untyped-def]
-    """Whether the quote behind lexer state `q` ends the value of a member with a label.
+def ends_member(t, frame, terminal, q):  # type: ignore[no-untyped-def]
+    """Whether the quote behind lexer state `q` ends the value of a member with a terminal.
 
-    Of an object in which other members can always follow, and whatever has come is ticked off.
+    Of an object in which other members can always follow, whatever keys have been seen.
     """
-    checklist = t.frames[frame, CHECKLIST]
+    key_set = t.frames[frame, KEY_SET]
     return (
-        t.rows[q, QUOTE] == -2 - label
-        and t.needs_text[label] == UNUSED  # no key without a name
-        and checklist >= 0
-        and t.checklists[checklist, ENDLESS] != 0
+        t.rows[q, QUOTE] == -2 - terminal
+        and t.needs_text[terminal] == TEXT_UNUSED  # no key without a name
+        and key_set >= 0
+        and t.key_sets[key_set, ALWAYS_MORE] != 0
         and t.frames[frame, HIGH] == 0  # no name may come
     )
 
 
-@inner(types.int64(TABLES, NODES, types.int64, CHANGES, I64))
-def foretell(t, nodes, i, changes, stack):  # type: ignore[no-untyped-def]
-    """Set bits of the tokens at node `i` and below that can be read, without the move that lacks.
+@inner(types.int64(TABLES, NODES, types.int64, ROW_EDITS, I64))
+def predict(t, nodes, i, edits, stack):  # type: ignore[no-untyped-def]
+    """Set bits of the tokens at node `i` and below that can be read, without the missing action.
 
-    For a byte that needs a move nobody has computed: the one in `t.need`. stack: the pair before
-    it, and scratch from the depth of the node on. Returns 0, or a NEED_* code.
+    For a byte that needs an action nobody has computed: the one in `t.need`. stack: the position
+    before it, and scratch from the depth of the node on. Returns 0, or a NEED_* code.
     """
-    depth, byte, slot = nodes.at[i, NODE_DEPTH], nodes.at[i, NODE_BYTE], numba.int64(SKIP_LABEL)
-    if byte == QUOTE and ends_member(t, t.need[0], t.need[1], stack[depth - 1] >> 32):
-        slot = numba.int64(END_LABEL)
+    depth, byte, slot = nodes.at[i, NODE_DEPTH], nodes.at[i, NODE_BYTE], numba.int64(SKIP_TERMINAL)
+    if byte == QUOTE and ends_member(
+        t, t.need[WANTED], t.need[WANTED_WITH], stack[depth - 1] >> 32
+    ):
+        slot = numba.int64(END_TERMINAL)
     elif byte != BRACE:
-        return numba.int64(NEED_MOVE)
+        return numba.int64(NEED_ACTION)
     if not is_shallow(nodes, i):
-        return numba.int64(NEED_MOVE)
-    known = find(t.moves, (t.need[0] << 32) | slot)
+        return numba.int64(NEED_ACTION)
+    # Stored under terminals that no frame has an action for: see `Tables.actions`.
+    known = find(t.actions, (t.need[WANTED] << 32) | slot)
     if known == UNKNOWN:
         return numba.int64(NEED_OPENING)
-    if known & 0xFFFFFFF != t.need[1]:  # a number, say, that ends before the brace
-        return numba.int64(NEED_MOVE)
-    admit(changes, nodes.at[i, NODE_TOKEN])
+    if known & 0xFFFFFFF != t.need[WANTED_WITH]:  # a number, say, that ends before the brace
+        return numba.int64(NEED_ACTION)
+    admit(edits, nodes.at[i, NODE_TOKEN])
     stack[depth] = known >> 28
+    # From here on lexer states are all there is: no stack, no action.
     j = numba.int64(i + 1)
     while j < nodes.at[i, NODE_END]:
         depth, byte = nodes.at[j, NODE_DEPTH], nodes.at[j, NODE_BYTE]
         q = stack[depth - 1]
         if t.filled[q] == 0:
-            code = call_provide(t, q)
+            code = call_fill_row(t, q)
             if code < 0:
                 return code
         stack[depth] = t.rows[q, byte]  # of a quote nothing is below
         if stack[depth] >= 0 or (
-            stack[depth] == DEAD and t.accept[q] == SKIP_LABEL and byte == QUOTE
+            stack[depth] == DEAD and t.accept[q] == SKIP_TERMINAL and byte == QUOTE
         ):
-            admit(changes, nodes.at[j, NODE_TOKEN])
+            admit(edits, nodes.at[j, NODE_TOKEN])
             j += 1
         else:
             j = numba.int64(nodes.at[j, NODE_END])
     return numba.int64(0)
 
 
-call_foretell = called(foretell, AT_FORETELL)
+call_predict = called(predict, AT_PREDICT)
 
 
 @inlined
-def lacking(t, nodes, i, code, changes, stack):  # type: ignore[no-untyped-def]
-    """What is needed to read the byte of node `i`; 0 if all tokens there could be told without.
+def predict_or_need(t, nodes, i, code, edits, stack):  # type: ignore[no-untyped-def]
+    """What is needed to read the byte of node `i`; 0 if all tokens there could be decided without.
 
-    code: the NEED_* code with which reading it ended. For the rest see `foretell`.
+    code: the NEED_* code with which reading it ended. For the rest see `predict`.
     """
-    return call_foretell(t, nodes, i, changes, stack) if code == NEED_MOVE else code
+    return call_predict(t, nodes, i, edits, stack) if code == NEED_ACTION else code

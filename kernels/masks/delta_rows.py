@@ -1,13 +1,13 @@
-"""In: mask rows. Out: records of them in a pool, each a few words long, and the rows again.
+"""Store mask rows as differences from other rows (delta rows), in one pool of records.
 
 Rows of one constraint resemble each other: most have a few tokens, or all that may stand in a
-string and a few more or less. So a record names the words in which a row differs from another one,
-or from the row without tokens. The few rows that others are told by stay in the processor's caches,
-so that a row is written in less time than one is copied that lies in memory.
+string and a few more or less. So a record names the words in which a row differs from a base row,
+or from the row without tokens. The few base rows stay in the processor's caches, so a row is
+written in less time than one is copied that lies in memory.
 
 A pool is int32[n]. pool[WORDS] is the number of words of a row. A record at a place in it: BASE,
-where the row begins that this one is told by, 0 for that without tokens; COUNT, how many words
-differ; then each of these, its place in the row and what stands there.
+where its base row begins, 0 for that without tokens; COUNT, how many words differ; then each of
+these, its place in the row and what stands there.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def place_of(places, count, state):  # type: ignore[no-untyped-def]
 
 @kernel(types.boolean(POOL, types.int64, types.int32[::1], types.int32[::1], types.int32[:, ::1]))
 def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def]
-    """rows[i] = that of states[i]; False where a record is not there, and rows may be missing.
+    """Write rows[i], the row of states[i]; False where a record is missing.
 
     used: words of the pool that count: what was kept later may be in another one. places: that of
-    state s is places[s + 1], -1 for none; states below 0 share the first. rows: int32[n, words].
+    state s is places[s + 1], -1 for none; states below 0 share the first. rows: int32[n, words];
+    some may be missing where False is returned.
     """
     for i in range(states.shape[0]):
         at = place_of(places, places.shape[0], states[i])
@@ -74,7 +75,8 @@ def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def
 
 @inlined
 def _span_differs(pool, base, row, first, length):  # type: ignore[no-untyped-def]
-    """Whether a row differs from a base, without sign, in some of the words from `first` on."""
+    """Whether a row differs from a base in some of the words from `first` on; no sign anywhere."""
+    # All bits where there is a base, none for the row without tokens: no branch inside the loop.
     there = numba.int32(-1 if base != 0 else 0)
     differing = numba.int32(0)
     for i in range(numba.uint64(length)):
@@ -84,7 +86,7 @@ def _span_differs(pool, base, row, first, length):  # type: ignore[no-untyped-de
 
 @inlined
 def _spans_apart(pool, base, row, most):  # type: ignore[no-untyped-def]
-    """In how many spans a row differs from a base, of which none beyond `most` are counted."""
+    """In how many spans a row differs from a base; none beyond `most` are counted."""
     words, span = numba.uint64(row.shape[0]), numba.uint64(SPAN)
     first, found = numba.uint64(0), numba.int64(0)
     while first + span <= words and found < most:
@@ -112,7 +114,7 @@ def _nearest(pool, sizes, row):  # type: ignore[no-untyped-def]
 
 @inlined
 def _changes(pool, base, row, to, most):  # type: ignore[no-untyped-def]
-    """Write in which words a row differs from a base; how many, or more than `most`, if they are.
+    """Write in which words a row differs from a base; how many, or `most` + 1 if there are more.
 
     base: without sign.
     """
@@ -133,7 +135,7 @@ def _changes(pool, base, row, to, most):  # type: ignore[no-untyped-def]
 
 @inlined
 def _use(sizes, base):  # type: ignore[no-untyped-def]
-    """Let a base be the one used last; if it is new, the one not used for longest gives way."""
+    """Let a base be the one used last; a new one takes the place of the least recently used."""
     before = base
     for i in range(BASES, SIZE):
         before, sizes[i] = sizes[i], before
@@ -147,6 +149,7 @@ def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     words, at = row.shape[0], sizes[USED]
     base, most = _nearest(pool, sizes, row), FEW + words // SHARE
     count = _changes(pool, numba.uint64(base), row, at + CHANGES, most)
+    # Too different from all bases: the row is stored whole, and is a base for others from now on.
     if count > most:
         base, count = (at + LINE - 1) // LINE * LINE, numba.int64(0)
         for w in range(words):
@@ -156,6 +159,7 @@ def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     if base > 0:
         _use(sizes, base)
     sizes[USED] = at + CHANGES + 2 * count
+    # For the caller to find equal records.
     digest = numba.int64(0)
     for i in range(at, sizes[USED]):
         digest = mixed(digest, numba.int64(numba.uint32(pool[i])))

@@ -1,7 +1,7 @@
-"""In: what one lexer state allows. Out: what another one does, walked only where they differ.
+"""Find what a lexer state allows by the difference from another state that was walked before.
 
-States of one expression mostly differ in few of their moves. Where both lead to the same state,
-what lies below is the same, and taken over.
+States of one expression mostly differ in few of their transitions. Where both lead to the same
+state, what lies below in the trie is the same, and taken over.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numba
 from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
-from structgen.kernels.lexer.rows import call_provide
-from structgen.kernels.masks.lexeme_walk import CROSSINGS, cross, is_full
+from structgen.kernels.lexer.rows import call_fill_row
+from structgen.kernels.masks.lexeme_walk import LEXEME_ENDS, add_lexeme_end, is_full
 from structgen.kernels.tables import DEAD, I32, I64, INTS, NEED_SPACE, TABLES
 from structgen.kernels.trie.loops import LOOPS, all_loop, allow, allow_below, forbid
 from structgen.kernels.trie.nodes import BELOW, NODE_BYTE, NODE_DEPTH, NODE_END, NODES, SUBTREES
@@ -22,11 +22,11 @@ NONE = -1
 
 @lean(types.int64(TABLES, INTS, INTS, types.int64))
 def nearest(t, weights, candidates, q):  # type: ignore[no-untyped-def]
-    """Which of the candidates leads to the same states as lexer state `q` by most nodes, or NONE.
+    """Which candidate leads to the same states as lexer state `q` by most trie nodes, or NONE.
 
     weights: int32[256], how many nodes of the trie are below each first byte. candidates: int32[n],
-    lexer states, or NONE; those count whose rows are filled, and that agree by half of the nodes
-    by which `q` leads on, whose row is filled. What only they lead on by takes time as well.
+    lexer states, or NONE; those count whose rows are filled, and that agree by half of the nodes by
+    which `q` leads on, whose row is filled. What only they lead on by takes time as well.
     """
     best, most, total = numba.int64(NONE), numba.int64(0), numba.int64(0)
     for byte in range(256):
@@ -46,8 +46,8 @@ def nearest(t, weights, candidates, q):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
-    """Copy crossing `k` of `source` to place `count`; returns the new length of the text."""
+def copy_lexeme_end(source, out, k, count, used):  # type: ignore[no-untyped-def]
+    """Copy lexeme end `k` of `source` to place `count`; returns the new length of the text."""
     out.node[count] = source.node[k]
     out.label[count] = source.label[k]
     out.before[count] = source.before[k]
@@ -61,26 +61,27 @@ def copy_crossing(source, out, k, count, used):  # type: ignore[no-untyped-def]
 
 @inlined
 def led_to(t, q, beside, byte):  # type: ignore[no-untyped-def]
-    """What a byte leads to from the state `beside` - 1, as `walk_apart` has it beside states.
+    """What a byte leads to from the state `beside` - 1, as `walk_difference` has it beside states.
 
-    Where one of this state and `q` is remembered and the other is not, nothing can be taken over.
+    Where bytes are captured in one of this state and `q` and not in the other, nothing can be taken
+    over.
     """
     if beside == 0 or beside == UNKNOWN:
         return beside
     if t.recorded[q] != t.recorded[beside - 1]:
         return numba.int64(UNKNOWN)
-    if t.filled[beside - 1] == 0 and call_provide(t, beside - 1) < 0:
+    if t.filled[beside - 1] == 0 and call_fill_row(t, beside - 1) < 0:
         return numba.int64(UNKNOWN)
     return max(numba.int64(t.rows[beside - 1, byte]), DEAD) + 1
 
 
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, CROSSINGS, types.int64, CROSSINGS, I32, I64))
-def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, LEXEME_ENDS, types.int64, LEXEME_ENDS, I32, I64))
+def walk_difference(t, nodes, subtrees, loops, common, other, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk from lexer state `stack[0]` where it differs from `other`.
 
-    `row` and `common` come in as the row and the crossings of `other`. Where a node leads to the
-    same state from both, the subtree is not walked, and its crossings are copied. Else all is as in
-    `walk_inside`, but the stack is longer: int64[depth + 5], with the place in `common` in
+    `row` and `common` come in as the row and the lexeme ends of `other`. Where a node leads to the
+    same state from both, the subtree is not walked, and its lexeme ends are copied. Else all is as
+    in `walk_lexeme`, but the stack is longer: int64[depth + 5], with the place in `common` in
     stack[-4], and beside each state the one that `other` leads to, plus 1, from bit 40 on: 0 where
     it leads to none, or leaves the lexeme; UNKNOWN where its row is not there.
     """
@@ -94,7 +95,7 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
         depth, end = nodes.at[i, NODE_DEPTH], nodes.at[i, NODE_END]
         q, beside = stack[depth - 1] & 0xFFFFFFFF, stack[depth - 1] >> 40
         if t.filled[q] == 0:
-            status = call_provide(t, q)
+            status = call_fill_row(t, q)
             if status < 0:
                 break
         byte = numba.int64(nodes.at[i, NODE_BYTE])
@@ -102,16 +103,19 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
         beside = led_to(t, q, beside, byte)
         while k < common.node.shape[0] and common.node[k] < i:
             k += 1
+        # The same state from both: `row` is right below, copy the lexeme ends of the subtree.
         if target >= 0 and target + 1 == beside:
             while k < common.node.shape[0] and common.node[k] < end:
                 if is_full(out, count, used, common.start[k + 1] - common.start[k]):
                     status = numba.int64(NEED_SPACE)
                     break
-                used = copy_crossing(common, out, k, count, used)
+                used = copy_lexeme_end(common, out, k, count, used)
                 count += 1
                 k += 1
             if status != 0:
                 break
+        # Another state: its tokens are set one by one; those of `other` that do not fit are cleared
+        # below.
         elif target >= 0:
             if not all_loop(subtrees, loops, target, i, BELOW):
                 stack[depth] = beside << 40 | byte << 32 | target
@@ -119,12 +123,13 @@ def walk_apart(t, nodes, subtrees, loops, common, other, out, row, stack):  # ty
                 i += 1
                 continue
             allow_below(nodes, subtrees, row, i)
+        # Refused, or out of the lexeme: what `other` allows here does not fit.
         else:
             if target != DEAD or t.accept[q] > 0:
                 if is_full(out, count, used, depth):
                     status = numba.int64(NEED_SPACE)
                     break
-                used = cross(t, nodes, out, stack, i, count, used)
+                used = add_lexeme_end(t, nodes, out, stack, i, count, used)
                 count += 1
             if beside != 0:
                 forbid(nodes, row, i, end)

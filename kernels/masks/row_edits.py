@@ -1,7 +1,8 @@
-"""In: a mask row, bits to set and to clear in it. Out: in what it differs then, as a short list.
+"""Record how a mask row differs from another one, as a short list of words.
 
 Most rows are equal to one made before but for some tokens, and most of these lists come again and
-again. So a row is written only when its list is new.
+again. So walks do not write rows: they set and clear bits of a base row in a sparse difference, and
+a row is written only when its list is new.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from structgen.kernels.build.decorators import inlined, kernel, lean
 from structgen.kernels.tables import I32, INTS
 
 
-class Changes(NamedTuple):
-    """How a row differs from another.
+class RowEdits(NamedTuple):
+    """How a row differs from a base row.
 
-    base: int32[words], the other one; bits: int32[words], set where they differ. touched: int32[n],
-    the number of words that have been changed, and these, some of them twice; n as their number
-    says that there was no room for all.
+    base: int32[words]; bits: int32[words], set where the two differ. touched: int32[n], the number
+    of words that have been changed, and these, some of them twice; n as their number says that
+    there was no room for all.
     """
 
     base: npt.NDArray[np.int32]
@@ -30,62 +31,64 @@ class Changes(NamedTuple):
     touched: npt.NDArray[np.int32]
 
 
-CHANGES = types.NamedTuple([INTS, I32, I32], Changes)
+ROW_EDITS = types.NamedTuple([INTS, I32, I32], RowEdits)
 
 
 @inlined
-def has(changes, token):  # type: ignore[no-untyped-def]
-    """Whether the bit of a token is set: 1 or 0."""
-    word = changes.base[token >> 5] ^ changes.bits[token >> 5]
+def has(edits, token):  # type: ignore[no-untyped-def]
+    """Whether the bit of a token is set in the edited row: 1 or 0."""
+    word = edits.base[token >> 5] ^ edits.bits[token >> 5]
     return (numba.uint32(word) >> numba.uint32(token & 31)) & numba.uint32(1)
 
 
 @inlined
-def turn(changes, token, before):  # type: ignore[no-untyped-def]
-    """Change the bit of a token if it is `before`; token: -1 for none."""
-    if token >= 0 and has(changes, token) == before:
+def turn(edits, token, before):  # type: ignore[no-untyped-def]
+    """Flip the bit of a token if it is `before`; token: -1 for none."""
+    if token >= 0 and has(edits, token) == before:
         word = token >> 5
-        if changes.bits[word] == 0:
-            count = changes.touched[0] + 1
-            if count < changes.touched.shape[0]:
-                changes.touched[count] = word
-                changes.touched[0] = count
+        # A word's first difference: remember where it is, for `collect`.
+        if edits.bits[word] == 0:
+            count = edits.touched[0] + 1
+            if count < edits.touched.shape[0]:
+                edits.touched[count] = word
+                edits.touched[0] = count
             else:
-                changes.touched[0] = changes.touched.shape[0]
-        changes.bits[word] ^= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
+                edits.touched[0] = edits.touched.shape[0]
+        edits.bits[word] ^= numba.int32(numba.uint32(1) << numba.uint32(token & 31))
 
 
 @inlined
-def admit(changes, token):  # type: ignore[no-untyped-def]
+def admit(edits, token):  # type: ignore[no-untyped-def]
     """Set the bit of a token, unless it is -1."""
-    turn(changes, token, 0)
+    turn(edits, token, 0)
 
 
 @inlined
-def refuse(changes, token):  # type: ignore[no-untyped-def]
+def refuse(edits, token):  # type: ignore[no-untyped-def]
     """Clear the bit of a token, unless it is -1."""
-    turn(changes, token, 1)
+    turn(edits, token, 1)
 
 
-@lean(types.int64(CHANGES, I32))
-def collect(changes, out):  # type: ignore[no-untyped-def]
-    """Write words that differ into `out`, each behind its place, and forget them; their number.
+@lean(types.int64(ROW_EDITS, I32))
+def collect(edits, out):  # type: ignore[no-untyped-def]
+    """Write the words that differ into `out`, each behind its place, and forget them; their number.
 
-    out: int32[2 * words].
+    out: int32[2 * words]. Afterwards there are no edits.
     """
-    if changes.touched[0] == 0:
+    if edits.touched[0] == 0:
         return numba.int64(0)
-    everywhere = changes.touched[0] == changes.touched.shape[0]
-    count = changes.bits.shape[0] if everywhere else changes.touched[0]
+    # There was no room for all places: look at every word.
+    everywhere = edits.touched[0] == edits.touched.shape[0]
+    count = edits.bits.shape[0] if everywhere else edits.touched[0]
     used = 0
     for k in range(count):
-        word = k if everywhere else changes.touched[k + 1]
-        if changes.bits[word] != 0:
+        word = k if everywhere else edits.touched[k + 1]
+        if edits.bits[word] != 0:
             out[2 * used] = word
-            out[2 * used + 1] = changes.bits[word]
-            changes.bits[word] = 0
+            out[2 * used + 1] = edits.bits[word]
+            edits.bits[word] = 0
             used += 1
-    changes.touched[0] = 0
+    edits.touched[0] = 0
     return numba.int64(used)
 
 

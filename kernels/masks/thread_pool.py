@@ -1,10 +1,10 @@
-"""In: rows to write, and threads that wait for that. Out: the rows, by all who came in time.
+"""Write many mask rows at once with a pool of native threads.
 
 Threads of Python would have to be woken and wait for the GIL, which takes as long as to write a
 hundred rows. These sleep in a read from a pipe, not at once when they have worked, and take pieces
-of the work by a counter, so that nobody waits for one that comes late: the others have done its
-part. Who is awake without work gives way to others: it may be on the core of the thread that it
-waits for.
+of the work by an atomic counter, so nobody waits for a thread that comes late: the others have done
+its part. A thread that is awake without work yields its core: the thread that it waits for may need
+it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,21 @@ from structgen.kernels.masks.apply import ROWS
 from structgen.kernels.masks.delta_rows import POOL, expand, place_of
 from structgen.kernels.tables import I64
 
-# Places of what the threads share, int64[SIZE]: addresses of the pool, of the places in it, of the
-# states (see `packed.write_rows`) and of the rows to be written; how many words count and how many
-# places there are; words of a row, and how many rows; rows of the shortest piece; which part of
-# what is left is taken at once; 1 when a record was not there; room for what is read from the pipe.
-POOLED, PLACES, STATES, TO, USED, KNOWN, WORDS, COUNT = range(8)
-PIECE, SHARES, MISSING, LETTERS = range(8, 12)
-# What several of them look at, each in a line of memory of its own: how many pieces have been
-# taken; 1 while there is work; how many are at it; 1 when they are to end; how many linger.
-NEXT, OPEN, ACTIVE, STOP, LINGERING, SIZE = 24, 32, 40, 48, 56, 64
+# Entries of what the threads share, int64[SIZE]. First the addresses of arguments of
+# `delta_rows.write_rows`, and their sizes.
+POOL_AT, PLACES_AT, STATES_AT, ROWS_AT = 0, 1, 2, 3
+USED, PLACE_COUNT = 4, 5  #: words of the pool that count, and how many places there are
+WORDS, COUNT = 6, 7  #: words of a row, and how many rows
+PIECE, SHARES = 8, 9  #: rows of the shortest piece; a piece is a SHARES-th of what is left, or that
+MISSING = 10  #: 1 when a record was not there
+LETTERS = 11  #: room for what is read from the pipe
+# What several threads look at, each in a cache line of its own.
+NEXT = 24  #: how many pieces have been taken
+OPEN = 32  #: 1 while there is work
+ACTIVE = 40  #: how many threads are at it
+STOP = 48  #: 1 when they are to end
+LINGERING = 56  #: how many linger
+SIZE = 64
 LINGERS = 30_000  # looks at whether there will be work before who has worked sleeps: some 180 us
 POLITE = 64  # such looks before others that want the core have their turn
 SPINS = 20_000  # looks at whether others have ended before who waits for them sleeps
@@ -71,13 +77,15 @@ words_at: Any = _words_at  #: the int32 words at an address
 def take_part(shared):  # type: ignore[no-untyped-def]
     """Write pieces that nobody has taken, long ones and then shorter, as long as there are any.
 
-    Memory is written faster in a row; and short ones at the end let all end together.
+    Memory is written faster in a row; and short pieces at the end let all threads end together.
     """
-    count, words, known, used = shared[COUNT], shared[WORDS], shared[KNOWN], shared[USED]
-    pool, places = words_at(shared[POOLED]), words_at(shared[PLACES])
-    states = words_at(shared[STATES])
+    count, words, known, used = shared[COUNT], shared[WORDS], shared[PLACE_COUNT], shared[USED]
+    pool, places = words_at(shared[POOL_AT]), words_at(shared[PLACES_AT])
+    states = words_at(shared[STATES_AT])
     piece, first, end = numba.int64(-1), numba.int64(0), numba.int64(0)
     while end < count:
+        # Every thread computes the same sequence of pieces, and writes those whose numbers it
+        # draws.
         mine = added(shared, NEXT, 1)
         while piece < mine and end < count:
             first = end
@@ -90,7 +98,7 @@ def take_part(shared):  # type: ignore[no-untyped-def]
             if not 0 <= at < used:
                 shared[MISSING] = 1
                 return
-            expand(pool, at, words_at(shared[TO] + 4 * words * i), words)
+            expand(pool, at, words_at(shared[ROWS_AT] + 4 * words * i), words)
 
 
 def _native(signature: Any) -> Any:
@@ -104,6 +112,7 @@ def help_out(shared, pipe):  # type: ignore[no-untyped-def]
     lingers = LINGERS
     while added(shared, STOP, 0) == 0:
         added(shared, LINGERING, 1)
+        # Linger for a while after work: the next batch mostly comes soon, and waking up takes long.
         while lingers < LINGERS and added(shared, OPEN, 0) == 0:
             lingers += 1
             if lingers % POLITE == 0:
@@ -118,22 +127,23 @@ def help_out(shared, pipe):  # type: ignore[no-untyped-def]
         added(shared, ACTIVE, -1)
 
 
-GIVEN = POOL, types.int64, types.int32[::1], types.int32[::1], ROWS  # as to `packed.write_rows`
+GIVEN = POOL, types.int64, types.int32[::1], types.int32[::1], ROWS  # as to `delta_rows.write_rows`
 
 
 @_native(types.boolean(*GIVEN, I64, types.int32, types.int64, types.int64))
 def write_together(pool, used, places, states, out, shared, pipe, piece, helpers):  # type: ignore[no-untyped-def]
-    """`packed.write_rows` with so many `helpers`, those that linger or else others.
+    """Write rows as `delta_rows.write_rows` does, with so many `helpers`, lingering or woken.
 
-    piece: rows that one takes at once at least. Nobody else may use the same `shared` meanwhile.
+    piece: rows that one thread takes at once at least. Nobody else may use the same `shared`
+    meanwhile.
 
-    Whoever has seen that there is work has said before that it is at it; so when the work is closed
-    and nobody is, nobody comes to it later.
+    A thread says that it is active before it looks whether there is work; so when the work is
+    closed and nobody is active, nobody comes to it later.
     """
-    shared[POOLED], shared[USED] = pool.ctypes.data, used
-    shared[PLACES], shared[KNOWN] = places.ctypes.data, places.shape[0]
-    shared[STATES], shared[COUNT] = states.ctypes.data, states.shape[0]
-    shared[TO], shared[WORDS] = out.ctypes.data, out.shape[1]
+    shared[POOL_AT], shared[USED] = pool.ctypes.data, used
+    shared[PLACES_AT], shared[PLACE_COUNT] = places.ctypes.data, places.shape[0]
+    shared[STATES_AT], shared[COUNT] = states.ctypes.data, states.shape[0]
+    shared[ROWS_AT], shared[WORDS] = out.ctypes.data, out.shape[1]
     shared[PIECE], shared[SHARES] = piece, helpers + 2
     shared[NEXT] = shared[MISSING] = 0
     helpers -= added(shared, LINGERING, 0)  # one that ends that just now is not missed

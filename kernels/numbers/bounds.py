@@ -1,4 +1,8 @@
-"""In: digits of a number, one after the other. Out: how they compare with those of an end."""
+"""Compare the digits of a number, read one after the other, with those of an end of its range.
+
+How many digits will come is not known. So a state says either that it is decided by length (so many
+more digits), or that the number is equal to the end so far (~r, r digits of the end are left).
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,15 @@ def more_needed(digit, low, bound):  # type: ignore[no-untyped-def]
         return numba.int64(0)
     if digit == bound:
         return ~(left - 1)
+    # A greater digit: as many digits as the end has will do. A smaller one: one more is needed.
     return left - 1 if digit > bound else left
 
 
 @inlined
 def fewer_allowed(digit, high, bound):  # type: ignore[no-untyped-def]
-    """The same for an upper end: at least 0, how many more digits may follow; or else ~r.
+    """How a whole number compares with an upper end after one more digit.
 
-    Returns PASSED where it is passed.
+    At least 0, how many more digits may follow; or else ~r. PASSED where the end is passed.
     """
     if high >= ANY_NUMBER:
         return high
@@ -46,7 +51,11 @@ def fewer_allowed(digit, high, bound):  # type: ignore[no-untyped-def]
 
 @inlined
 def compared(before, digit, ends, count, over):  # type: ignore[no-untyped-def]
-    """How digits compare with those of an end after one more: see `number_exponents._compared`."""
+    """How digits compare with those of an end after one more: BELOW, ABOVE, or how many are equal.
+
+    over: whether digits as those of the end, and more of them, are still as the end (see
+    BEYOND_LOW).
+    """
     if before < 0:
         return before
     expected = numba.int64(ends[before]) if before < count else numba.int64(0)

@@ -1,19 +1,25 @@
-"""In: nothing. Out: what stands where in the states of numbers and in the rules of their ranges."""
+"""Name the columns of number states and of the rules of their ranges.
+
+A number automaton accepts the JSON numbers between two ends, or multiples of a number, in all
+spellings. Its states are rows of small numbers, and a rule says what one side (numbers with a sign,
+and numbers without) must meet.
+"""
 
 from __future__ import annotations
 
 # Columns of a state. SIDE: 0 before a sign, then the row of `rules`, 1 for numbers without one.
 SIDE = 0
-PLAIN, LOW, HIGH = 1, 2, 3  #: as a decimal: the phase (-1: it is none), and both comparisons
-TENS, ORDER, OVER, UNDER, PLACES, ZEROS = range(4, 10)  #: the same in scientific notation
-NOUGHT = 10  #: how much of a zero with an exponent has been read, -1 if it is none
+DECIMAL, LOW, HIGH = 1, 2, 3  #: as a decimal: the phase (-1: it is none), and both comparisons
+MANTISSA, ORDER, OVER, UNDER, PLACES, ZEROS = range(4, 10)  #: the same in scientific notation
+ZERO_STAGE = 10  #: how much of a zero with an exponent has been read, -1 if it is none
 EXPONENT, FIRST, LAST, POWER, MORE, LESS = range(11, 17)  #: an exponent from FIRST to LAST
-NEED, REST = 17, 18  #: of a decimal: so many digits on it is a multiple, if they are this number
-CORE_REST = 19  #: in scientific notation: the digits without ZEROS, modulo CORE
+NEED = 17  #: of a decimal: after so many more digits it can be a multiple ...
+REMAINDER = 18  #: ... if they are this number
+CORE_REMAINDER = 19  #: in scientific notation: the digits without ZEROS, modulo CORE
 WIDTH = 20
 
 # Columns of `rules`, for both sides. Lengths are those of the digits in `digits`.
-SOME = 0  #: whether some number is wanted
+EXISTS = 0  #: whether some number is wanted
 WHOLE_LOW, PART_LOW, OPEN_LOW = 1, 2, 3  #: digits before and after the point; whether excluded
 WHOLE_HIGH, PART_HIGH, OPEN_HIGH = 4, 5, 6  #: the first is -1 where there is no upper end
 MULTIPLES = 7  #: 0, 1 for those of 1 alone, or OTHERS; then the ends are such, and included
@@ -32,9 +38,10 @@ LEAST, MOST = 25, 26  #: the digits of the ends, followed by zeros, as numbers w
 # What stands in `digits` for each side.
 OF_WHOLE_LOW, OF_PART_LOW, OF_WHOLE_HIGH, OF_PART_HIGH, OF_LOW, OF_HIGH = range(6)
 
-START, PADDING, AFTER_ZERO, WHOLE, AFTER_POINT, FRACTION = range(6)  # phases of decimals
-S_START, S_ZERO, S_SMALL, S_WHOLE, S_POINT, S_FRACTION = range(6)  # of scientific notation
-N_START, N_ZERO, N_POINT, N_ZEROS, N_E, N_SIGN, N_POWER = range(7)  # of zero with an exponent
+# Phases: of decimals (and START, PADDING and WHOLE of exponents), of scientific notation, of zero.
+START, PADDING, AFTER_ZERO, WHOLE, AFTER_POINT, FRACTION = range(6)
+S_START, S_ZERO, S_SMALL, S_WHOLE, S_POINT, S_FRACTION = range(6)
+N_START, N_ZERO, N_POINT, N_ZEROS, N_E, N_SIGN, N_POWER = range(7)
 FREE = -1  # in a fraction: above the lower end, or below the upper one, whatever follows
 BELOW, ABOVE = -2, -1  # how digits compare with those of an end
 ANY_NUMBER = 1 << 18  # of digits that may follow

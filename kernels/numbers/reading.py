@@ -1,10 +1,10 @@
-"""In: how far a number has been read, a character. Out: how far it has been read then.
+"""Read a number a character further: the transitions of the number automaton.
 
 A state is a row of small numbers: which sign was read, and how far three readings of the text have
-come that go on side by side, as a plain decimal, in scientific notation, and as zero with some
-exponent. It says the same as a set of states of `automaton.number_digits` and
-`automaton.number_exponents`, whose names for phases and comparisons it has. Multiples other than
-integers are what `kernels.numbers.multiples` is about.
+come that go on side by side: as a plain decimal, in scientific notation, and as zero with some
+exponent. It says the same as a set of states of the nondeterministic automata in `regular.numbers`,
+whose names for phases and comparisons it has. Multiples other than integers are what
+`kernels.numbers.multiples` is about.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from structgen.kernels.numbers.columns import (
     BEYOND_HIGH,
     BEYOND_LOW,
     CORE,
-    CORE_REST,
+    CORE_REMAINDER,
+    DECIMAL,
     DIGITS_HIGH,
     DIGITS_LOW,
     DOT,
@@ -37,6 +38,7 @@ from structgen.kernels.numbers.columns import (
     LAST,
     LESS,
     LOW,
+    MANTISSA,
     MINUS,
     MODULUS,
     MORE,
@@ -66,11 +68,10 @@ from structgen.kernels.numbers.columns import (
     PART_LOW,
     PASSED,
     PLACES,
-    PLAIN,
     PLUS,
     POINT,
     POWER,
-    REST,
+    REMAINDER,
     S_FRACTION,
     S_POINT,
     S_SMALL,
@@ -80,7 +81,6 @@ from structgen.kernels.numbers.columns import (
     SCALE,
     SHIFT,
     START,
-    TENS,
     UNDER,
     WHOLE,
     WHOLE_HIGH,
@@ -91,8 +91,8 @@ from structgen.kernels.numbers.columns import (
 from structgen.kernels.numbers.multiples import (
     after_core_digit,
     after_whole_digit,
+    can_have_order,
     least_order,
-    lives_at,
     power_of_ten,
     reaches_in_part,
     reaches_multiple,
@@ -103,21 +103,24 @@ DIGITS = types.uint8[:, ::1]
 
 
 @inlined
-def reaches(rule, digits, low, high, need, rest):  # type: ignore[no-untyped-def]
+def reaches(rule, digits, low, high, need, remainder):  # type: ignore[no-untyped-def]
     """Whether some wanted number begins with such whole digits."""
     if high >= ANY_NUMBER:
         return True
     if rule[MULTIPLES] == OTHERS:
-        return reaches_multiple(rule, low, high, need, rest)
+        return reaches_multiple(rule, low, high, need, remainder)
     least = low if low >= 0 else ~low
     most = high if high >= 0 else ~high
     if rule[MULTIPLES] != 0 or high >= 0:
         return least <= most
+    # As many digits as the upper end has, one fewer, or as few as the lower end needs: if any
+    # length works, one of these does.
     for size in (most, most - 1, least):
         if size < 0 or not least <= size <= most:
             continue
         if low == ~size or size != most or rule[OPEN_HIGH] == 0 or rule[PART_HIGH] > 0:
             return True
+        # An open upper end: anything below its digits, unless they are all 0.
         for k in range(rule[WHOLE_HIGH] - size, rule[WHOLE_HIGH]):
             if digits[OF_WHOLE_HIGH, k] != 0:
                 return True
@@ -133,25 +136,28 @@ def whole_ends(rule, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def takes_point(rule, low, high, need, rest):  # type: ignore[no-untyped-def]
+def takes_point(rule, low, high, need, remainder):  # type: ignore[no-untyped-def]
     """Whether a point may follow such whole digits."""
     if rule[POINT] == 0 or low > 0 or low < ~0:
         return False
     if rule[MULTIPLES] == OTHERS:
         at_low, at_high = 0 if low == ~0 else FREE, 0 if high == ~0 else FREE
-        return need == 0 and reaches_in_part(rule, at_low, at_high, rule[SCALE], rest)
+        return need == 0 and reaches_in_part(rule, at_low, at_high, rule[SCALE], remainder)
     passed = high == ~0 and rule[PART_HIGH] == 0 and rule[OPEN_HIGH] != 0
     return rule[MULTIPLES] != 0 or not passed
 
 
 @inner(types.void(I64, DIGITS, I64, types.int64, I64))
 def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
-    """Read a character as part of a plain decimal."""
-    phase, low, high, need, rest = at[PLAIN], at[LOW], at[HIGH], at[NEED], at[REST]
+    """Read a character as part of a plain decimal; `to` stays none if it does not fit."""
+    phase, low, high, need, remainder = at[DECIMAL], at[LOW], at[HIGH], at[NEED], at[REMAINDER]
+    # The point: from now on digits are compared with those behind the point of the ends.
     if kind == DOT:
-        if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(rule, low, high, need, rest):
+        if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(
+            rule, low, high, need, remainder
+        ):
             free = rule[MULTIPLES] != 0 and rule[SCALE] == 0
-            to[PLAIN], to[NEED], to[REST] = AFTER_POINT, rule[SCALE], rest
+            to[DECIMAL], to[NEED], to[REMAINDER] = AFTER_POINT, rule[SCALE], remainder
             to[LOW] = 0 if low == ~0 and not free else FREE
             to[HIGH] = 0 if high == ~0 and not free else FREE
         return
@@ -160,6 +166,7 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
     if phase == AFTER_POINT or phase == FRACTION:
         if rule[MULTIPLES] != 0 and need == 0 and kind > 0:
             return
+        # Below the digit of the lower end while equal to it so far: too small, whatever follows.
         if low != FREE:
             bound = numba.int64(digits[OF_PART_LOW, low]) if low < rule[PART_LOW] else 0
             if kind < bound:
@@ -174,31 +181,45 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
                 return
         if need > 0:
             need -= 1
-            rest = (rest - kind * power_of_ten(need)) % rule[MODULUS]
-            if not reaches_in_part(rule, low, high, need, rest):
+            remainder = (remainder - kind * power_of_ten(need)) % rule[MODULUS]
+            if not reaches_in_part(rule, low, high, need, remainder):
                 return
             if need == 0:
                 low = high = numba.int64(FREE)
-        to[PLAIN], to[LOW], to[HIGH], to[NEED], to[REST] = FRACTION, low, high, need, rest
+        to[DECIMAL], to[LOW], to[HIGH], to[NEED], to[REMAINDER] = (
+            FRACTION,
+            low,
+            high,
+            need,
+            remainder,
+        )
+    # A zero is the whole part, by itself.
     elif phase == START and kind == 0:
         if rule[WHOLE_LOW] > 0:
             return
         high = 0 if rule[WHOLE_HIGH] > 0 else high
-        if whole_ends(rule, low, high) or takes_point(rule, low, high, need, rest):
-            to[PLAIN], to[LOW], to[HIGH] = AFTER_ZERO, low, high
+        if whole_ends(rule, low, high) or takes_point(rule, low, high, need, remainder):
+            to[DECIMAL], to[LOW], to[HIGH] = AFTER_ZERO, low, high
+    # A digit of the whole part.
     elif phase == START or phase == WHOLE:
         bound = numba.int64(digits[OF_WHOLE_LOW, rule[WHOLE_LOW] - ~low]) if low < ~0 else 0
         low = more_needed(kind, low, bound)
         bound = numba.int64(digits[OF_WHOLE_HIGH, rule[WHOLE_HIGH] - ~high]) if high < ~0 else 0
         high = fewer_allowed(kind, high, bound)
         if rule[MULTIPLES] == OTHERS:
-            need, rest = after_whole_digit(rule, kind, need, rest)
-        if high != PASSED and reaches(rule, digits, low, high, need, rest):
-            to[PLAIN], to[LOW], to[HIGH], to[NEED], to[REST] = WHOLE, low, high, need, rest
+            need, remainder = after_whole_digit(rule, kind, need, remainder)
+        if high != PASSED and reaches(rule, digits, low, high, need, remainder):
+            to[DECIMAL], to[LOW], to[HIGH], to[NEED], to[REMAINDER] = (
+                WHOLE,
+                low,
+                high,
+                need,
+                remainder,
+            )
 
 
 @inlined
-def has_order(rule, digits, over, under, places, zeros, rest):  # type: ignore[no-untyped-def]
+def has_order(rule, digits, over, under, places, zeros, remainder):  # type: ignore[no-untyped-def]
     """Whether some wanted number has such digits, and more of them, for some power of ten.
 
     If one has, the next power suits the same digits until the upper end is reached: so only the
@@ -206,87 +227,92 @@ def has_order(rule, digits, over, under, places, zeros, rest):  # type: ignore[n
     """
     most = rule[FAR_HIGH]
     if rule[CORE] < 2:
-        return first_order(rule, over == BELOW, places, zeros, rest) <= last_order(rule, under)
-    return lives_at(rule, digits, most, over, under, places, zeros, rest) or lives_at(
-        rule, digits, most - 1, over, under, places, zeros, rest
+        return first_order(rule, over == BELOW, places, zeros, remainder) <= last_order(rule, under)
+    return can_have_order(
+        rule, digits, most, over, under, places, zeros, remainder
+    ) or can_have_order(rule, digits, most - 1, over, under, places, zeros, remainder)
+
+
+@inlined
+def first_order(rule, behind, places, zeros, remainder):  # type: ignore[no-untyped-def]
+    """The least power of ten that the first of some digits, as they are, may stand for.
+
+    behind: whether they are too small for that of the lower end. places: how many stand behind the
+    first, the last `zeros` of which are 0. remainder: see CORE_REMAINDER.
+    """
+    first = rule[FAR_LOW] + (1 if behind else 0)
+    return (
+        max(first, least_order(rule, places, zeros, remainder)) if rule[MULTIPLES] != 0 else first
     )
 
 
 @inlined
-def first_order(rule, behind, places, zeros, rest):  # type: ignore[no-untyped-def]
-    """The least power of ten that the first of some digits, as they are, may stand for.
-
-    behind: whether they are too small for that of the lower end. places: how many stand behind the
-    first, the last `zeros` of which are 0. rest: see CORE_REST.
-    """
-    first = rule[FAR_LOW] + (1 if behind else 0)
-    return max(first, least_order(rule, places, zeros, rest)) if rule[MULTIPLES] != 0 else first
-
-
-@inlined
 def last_order(rule, under):  # type: ignore[no-untyped-def]
-    """The greatest such power."""
+    """The greatest power of ten that the first of some digits may stand for."""
     return rule[FAR_HIGH] - (1 if under == ABOVE else 0)
 
 
 @inlined
 def read_on(at, to):  # type: ignore[no-untyped-def]
     """Go on with the digits of a number in scientific notation as they are."""
-    for column in range(TENS, ZEROS + 1):
+    for column in range(MANTISSA, ZEROS + 1):
         to[column] = at[column]
-    to[CORE_REST] = at[CORE_REST]
+    to[CORE_REMAINDER] = at[CORE_REMAINDER]
 
 
 @inlined
 def after_digit(rule, digits, at, digit, to):  # type: ignore[no-untyped-def]
     """Read a digit of a number in scientific notation; whether it is one of a wanted number."""
-    phase = at[TENS]
+    phase = at[MANTISSA]
     over = compared(at[OVER], digit, digits[OF_LOW], rule[DIGITS_LOW], rule[BEYOND_LOW] != 0)
     under = compared(at[UNDER], digit, digits[OF_HIGH], rule[DIGITS_HIGH], rule[BEYOND_HIGH] != 0)
-    places, zeros, rest = numba.int64(0), numba.int64(0), numba.int64(0)
+    places, zeros, remainder = numba.int64(0), numba.int64(0), numba.int64(0)
     if rule[MULTIPLES] != 0:
         places = at[PLACES] + (1 if phase > S_SMALL else 0)
         zeros = at[ZEROS] + 1 if digit == 0 else numba.int64(0)
-        rest = at[CORE_REST]
+        remainder = at[CORE_REMAINDER]
         if rule[CORE] > 1 and digit > 0:
-            rest = after_core_digit(rule, digit, at[ZEROS], rest)
-    if not has_order(rule, digits, over, under, places, zeros, rest):
+            remainder = after_core_digit(rule, digit, at[ZEROS], remainder)
+    if not has_order(rule, digits, over, under, places, zeros, remainder):
         return False
-    to[TENS] = S_WHOLE if phase == S_START or phase == S_WHOLE else S_FRACTION
+    to[MANTISSA] = S_WHOLE if phase == S_START or phase == S_WHOLE else S_FRACTION
     to[ORDER] = at[ORDER] + (1 if phase == S_WHOLE else 0)
     to[OVER], to[UNDER], to[PLACES], to[ZEROS] = over, under, places, zeros
-    to[CORE_REST] = rest
+    to[CORE_REMAINDER] = remainder
     return True
 
 
 @inner(types.void(I64, DIGITS, I64, types.int64, I64))
 def after_scientific(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
     """Read a character as part of a number in scientific notation."""
-    phase, order = at[TENS], at[ORDER]
+    phase, order = at[MANTISSA], at[ORDER]
+    # `0` was read: only a point can follow, and then the first digit that counts is behind it.
     if phase == S_ZERO:
         if kind == DOT:
             read_on(at, to)
-            to[TENS], to[ORDER] = S_SMALL, -1
+            to[MANTISSA], to[ORDER] = S_SMALL, -1
+    # A zero before the first digit that counts: some such digit must still fit.
     elif phase <= S_SMALL and kind == 0:
         found = False
         for digit in range(1, 10 if order > -rule[SHIFT] else 1):
             found = found or after_digit(rule, digits, at, digit, to)
         if found:
             read_on(at, to)
-            to[TENS] = S_ZERO if phase == S_START else S_SMALL
+            to[MANTISSA] = S_ZERO if phase == S_START else S_SMALL
             to[ORDER] = 0 if phase == S_START else order - 1
     elif phase <= S_SMALL:
         if kind <= 9:
             after_digit(rule, digits, at, kind, to)
+    # The exponent must bring the first digit to a wanted order of magnitude.
     elif kind == E:
-        first = first_order(rule, at[OVER] != ABOVE, at[PLACES], at[ZEROS], at[CORE_REST])
+        first = first_order(rule, at[OVER] != ABOVE, at[PLACES], at[ZEROS], at[CORE_REMAINDER])
         last = last_order(rule, at[UNDER])
         if phase != S_POINT and first <= last:
             to[EXPONENT], to[FIRST], to[LAST] = 0, first - order, last - order
     elif at[PLACES] < rule[MOST_PLACES]:
         if kind == DOT and phase == S_WHOLE:
             read_on(at, to)
-            to[TENS] = S_POINT
+            to[MANTISSA] = S_POINT
         elif kind <= 9 and (phase != S_WHOLE or order < rule[SHIFT]):
             after_digit(rule, digits, at, kind, to)
 
@@ -311,8 +337,9 @@ def digit_of(number, left):  # type: ignore[no-untyped-def]
 
 @inner(types.void(I64, types.int64, I64))
 def after_exponent(at, kind, to):  # type: ignore[no-untyped-def]
-    """Read a character as part of an exponent."""
+    """Read a character as part of an exponent, an integer from FIRST to LAST."""
     first, last, power, low, high = at[FIRST], at[LAST], at[POWER], at[MORE], at[LESS]
+    # Its first character: a sign decides which side of zero the range is cut to.
     if at[EXPONENT] == 0:
         if (
             kind == DOT
@@ -329,6 +356,7 @@ def after_exponent(at, kind, to):  # type: ignore[no-untyped-def]
         high = ~digits_in(last)
     elif kind > 9:
         return
+    # Leading zeros are padding.
     if kind == 0 and power <= PADDING:
         power = numba.int64(PADDING)
     elif kind <= 9:
@@ -362,10 +390,10 @@ def after_zero(stage, kind):  # type: ignore[no-untyped-def]
 @inlined
 def ends_plain(rule, at):  # type: ignore[no-untyped-def]
     """Whether a plain decimal may end."""
-    phase, low, high = at[PLAIN], at[LOW], at[HIGH]
+    phase, low, high = at[DECIMAL], at[LOW], at[HIGH]
     if phase == AFTER_ZERO or phase == WHOLE:
-        return at[NEED] == 0 and at[REST] == 0 and whole_ends(rule, low, high)
-    if phase != FRACTION or at[REST] != 0:
+        return at[NEED] == 0 and at[REMAINDER] == 0 and whole_ends(rule, low, high)
+    if phase != FRACTION or at[REMAINDER] != 0:
         return False
     if low != FREE and (rule[OPEN_LOW] != 0 or low < rule[PART_LOW]):
         return False

@@ -1,6 +1,7 @@
-"""In: the ends of ranges of numbers. Out: the states of an automaton over the texts of these.
+"""Explore the automaton of a range of numbers, or of multiples, lazily.
 
-Which sign was read says which range the rest of a state, see `kernels.numbers.columns`, is about.
+Which sign was read says which rule the rest of a state, see `kernels.numbers.columns`, is about.
+States are found breadth-first with `regular.glushkov.Search`, as those of expressions are.
 """
 
 from __future__ import annotations
@@ -12,33 +13,33 @@ from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.numbers.columns import (
     AFTER_POINT,
     ANY_NUMBER,
+    DECIMAL,
+    EXISTS,
     EXPONENT,
     FREE,
     HIGH,
     LESS,
     LOW,
+    MANTISSA,
     MINUS,
     MORE,
     MULTIPLES,
     N_POWER,
     N_START,
-    NOUGHT,
     OPEN_LOW,
     OTHERS,
     PART_LOW,
-    PLAIN,
     POWER,
     S_START,
     SCIENTIFIC,
     SIDE,
-    SOME,
     START,
-    TENS,
     WHOLE,
     WHOLE_HIGH,
     WHOLE_LOW,
     WIDTH,
     ZERO,
+    ZERO_STAGE,
 )
 from structgen.kernels.numbers.reading import (
     after_exponent,
@@ -72,93 +73,94 @@ ROOM = types.int64[:, ::1]
 def cleared(to):  # type: ignore[no-untyped-def]
     """Make a row that of no state."""
     to[:] = 0
-    to[PLAIN] = to[TENS] = to[NOUGHT] = to[EXPONENT] = -1
+    to[DECIMAL] = to[MANTISSA] = to[ZERO_STAGE] = to[EXPONENT] = -1
 
 
 @inlined
 def begun(rule, to):  # type: ignore[no-untyped-def]
     """Begin to read a number of one side."""
-    to[PLAIN] = START
+    to[DECIMAL] = START
     to[LOW] = ~rule[WHOLE_LOW]
     if rule[WHOLE_LOW] == 0 and rule[PART_LOW] == 0 and rule[OPEN_LOW] == 0:
         to[LOW] = 0
     to[HIGH] = ~rule[WHOLE_HIGH] if rule[WHOLE_HIGH] >= 0 else ANY_NUMBER
-    to[TENS] = S_START if rule[SCIENTIFIC] != 0 else -1
-    to[NOUGHT] = N_START if rule[ZERO] != 0 else -1
+    to[MANTISSA] = S_START if rule[SCIENTIFIC] != 0 else -1
+    to[ZERO_STAGE] = N_START if rule[ZERO] != 0 else -1
 
 
 @inlined
 def is_alive(at):  # type: ignore[no-untyped-def]
     """Whether a row is that of a state."""
-    return at[PLAIN] >= 0 or at[TENS] >= 0 or at[NOUGHT] >= 0 or at[EXPONENT] >= 0
+    return at[DECIMAL] >= 0 or at[MANTISSA] >= 0 or at[ZERO_STAGE] >= 0 or at[EXPONENT] >= 0
 
 
 @inlined
-def written(to, row):  # type: ignore[no-untyped-def]
-    """Write a row as states have it."""
+def packed(to, row):  # type: ignore[no-untyped-def]
+    """Write a row as states have it (unsigned)."""
     for column in range(WIDTH):
         row[column] = numba.uint64(to[column] + BIAS)
 
 
 @inlined
-def taken(row, at):  # type: ignore[no-untyped-def]
-    """The other way round."""
+def unpacked(row, at):  # type: ignore[no-untyped-def]
+    """Read a row from how states have it."""
     for column in range(WIDTH):
         at[column] = numba.int64(row[column]) - BIAS
 
 
 @inlined
 def after(rules, digits, at, kind, to):  # type: ignore[no-untyped-def]
-    """Read a character."""
+    """Read a character: all readings that are alive go on side by side."""
     cleared(to)
     side = at[SIDE]
+    # A minus picks the rule of negative numbers; anything else that of the others.
     if side == 0:
         if kind == MINUS:
-            if rules[1, SOME] != 0:
+            if rules[1, EXISTS] != 0:
                 to[SIDE] = 2
                 begun(rules[1], to)
             return
         side = numba.int64(1)
     to[SIDE] = side
     rule, own = rules[side - 1], digits[side - 1]
-    if at[PLAIN] >= 0:
+    if at[DECIMAL] >= 0:
         after_plain(rule, own, at, kind, to)
-    if at[TENS] >= 0:
+    if at[MANTISSA] >= 0:
         after_scientific(rule, own, at, kind, to)
     if at[EXPONENT] >= 0:
         after_exponent(at, kind, to)
-    if at[NOUGHT] >= 0:
-        to[NOUGHT] = after_zero(at[NOUGHT], kind)
+    if at[ZERO_STAGE] >= 0:
+        to[ZERO_STAGE] = after_zero(at[ZERO_STAGE], kind)
 
 
 @lean(types.void(RULES, ROOM, U64))
 def first_state(rules, room, row):  # type: ignore[no-untyped-def]
     """Write the state before any character into `row`, uint64[WIDTH].
 
-    rules: int64[2, n], see `kernels.numbers.columns.SOME`. room: int64[2, WIDTH], scratch.
+    rules: int64[2, n], see `kernels.numbers.columns.EXISTS`. room: int64[2, WIDTH], scratch.
     """
     to = room[0]
     cleared(to)
-    if rules[0, SOME] != 0:
+    if rules[0, EXISTS] != 0:
         begun(rules[0], to)
-    written(to, row)
+    packed(to, row)
 
 
 @lean(types.void(RULES, DIGITS, types.int8[::1], ROOM, U64, BITS, SEARCH, *[types.int64] * 2))
 def explore_numbers(rules, digits, kinds, room, row, states, search, start, count):  # type: ignore[no-untyped-def]
-    """`patterns.explore` for numbers. digits: uint8[2, 6, n], see `number_columns.OF_WHOLE_LOW`.
+    """`regular.glushkov.explore` for numbers. digits: uint8[2, 6, n], see `columns.OF_WHOLE_LOW`.
 
-    kinds: int8[C], what the characters of each class are: digits, or `number_columns.DOT` and those
-    behind it. room, row: scratch, as in `first_state`. states: uint64[S, WIDTH].
+    kinds: int8[C], what the characters of each class are: digits, or `columns.DOT` and those behind
+    it. room, row: scratch, as in `first_state`. states: uint64[S, WIDTH].
     """
     end = search.sizes[KNOWN] + count
     tail = queue_from(states, search, start)
     while goes_on(search, end, tail):
         s = search.order[search.sizes[KNOWN]]
-        taken(states[s], room[0])
+        unpacked(states[s], room[0])
         for k in range(kinds.shape[0]):
             after(rules, digits, room[0], numba.int64(kinds[k]), room[1])
-            written(room[1], row)
+            packed(room[1], row)
             search.moves[s, k] = behind(states, search, row, s, k) if is_alive(room[1]) else -1
         tail = queued(search, s, tail)
     dropped(search, tail)
@@ -169,19 +171,19 @@ def number_ends(rules, room, states, ends, begin):  # type: ignore[no-untyped-de
     """Write down whether a number may end in states `begin` and those behind it: uint8[n]."""
     at = room[0]
     for i in range(ends.shape[0]):
-        taken(states[begin + i], at)
+        unpacked(states[begin + i], at)
         rule = rules[max(at[SIDE], 1) - 1]
-        found = ends_plain(rule, at) or ends_exponent(at) or at[NOUGHT] == N_POWER
+        found = ends_plain(rule, at) or ends_exponent(at) or at[ZERO_STAGE] == N_POWER
         ends[i] = 1 if found else 0
 
 
 @inlined
 def free_digits(rule, at):  # type: ignore[no-untyped-def]
     """How many digits, whichever they are, may surely follow; 255 for any number."""
-    whole = at[PLAIN] == WHOLE and at[LOW] >= 0
+    whole = at[DECIMAL] == WHOLE and at[LOW] >= 0
     if whole and at[HIGH] >= ANY_NUMBER:
         return numba.int64(255)
-    if rule[MULTIPLES] == 0 and at[PLAIN] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
+    if rule[MULTIPLES] == 0 and at[DECIMAL] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
         return numba.int64(255)
     found = numba.int64(0)
     if whole and at[HIGH] >= 0 and rule[MULTIPLES] != OTHERS:
@@ -196,7 +198,7 @@ def loop_on_digits(rules, room, states, order, loops, often, digits):  # type: i
     """Write down what the states in `order` read again and again: `digits`, and how often."""
     at = room[0]
     for i in range(order.shape[0]):
-        taken(states[order[i]], at)
+        unpacked(states[order[i]], at)
         s = order[i]
         often[s] = free_digits(rules[max(at[SIDE], 1) - 1], at)
         loops[s] = digits if often[s] > 0 else 0

@@ -1,7 +1,12 @@
-"""In: sets of positions. Out: larger ones, and the frames that follow from what is ticked off.
+"""Track which declared keys of an object have been seen, as interned bit sets.
 
-A frame in which each of some names may come once need not know which have come: that is said by a
-set of positions beside it. Equal sets have the same number.
+An object in which each of n keys may come once would need a frame for each of 2**n subsets. Instead
+the stack node has the set of keys seen (SEEN_KEYS) beside its frame, MARK_SEEN adds a key to it,
+and CHECK_KEYS picks one of three frames by what is still required and what is still allowed. Equal
+sets have the same number.
+
+What a walk asks of the set is noted in `Tables.lookups`: together with the stack signature, these
+answers are all that a mask depends on (see `kernels.masks.same_mask`).
 """
 
 from __future__ import annotations
@@ -11,22 +16,25 @@ from numba import types
 
 from structgen.kernels.build.decorators import called, inlined, inner, lean
 from structgen.kernels.tables import (
-    ALL,
-    ALONE,
-    AT_CHECKED,
+    ALL_KEYS,
+    ALWAYS_MORE,
+    AT_KEY_ACTION,
     DEAD,
-    EITHER,
-    ENDLESS,
+    LOOKUP_KEYS,
+    LOOKUP_NODE,
+    LOOKUP_UNIQUE,
+    MARK_SEEN,
+    MORE_OR_END,
     NEED_SPACE,
-    NOTHING,
-    OF,
+    NO_KEYS,
     ONLY_MORE,
     PARENT,
-    POSITIONS,
-    REQUIRED,
+    REQUIRED_KEYS,
+    SEEN_KEYS,
+    SIZE_BIT_SET_WORDS,
+    SIZE_BIT_SETS,
+    SIZE_KEY_SETS,
     TABLES,
-    TICK,
-    TICKED,
 )
 
 MASKS = types.Array(types.int64, 1, "C", readonly=True)
@@ -35,45 +43,47 @@ MASKS = types.Array(types.int64, 1, "C", readonly=True)
 @inlined
 def size_of(t, at):  # type: ignore[no-untyped-def]
     """How many words the set `at` has."""
-    return t.sets[at] & 0xFFFFFFFF
+    return t.bit_sets[at] & 0xFFFFFFFF
 
 
 @inlined
-def contains(t, at, position):  # type: ignore[no-untyped-def]
-    """Whether the set `at` has a position; those beyond its words count as such that it has."""
-    word = position >> 6
-    return word >= size_of(t, at) or (t.sets[at + 1 + word] >> (position & 63)) & 1 != 0
+def contains(t, at, key):  # type: ignore[no-untyped-def]
+    """Whether the set `at` has a key; keys beyond its words count as seen."""
+    word = key >> 6
+    return word >= size_of(t, at) or (t.bit_sets[at + 1 + word] >> (key & 63)) & 1 != 0
 
 
 @inlined
 def includes(t, at, part):  # type: ignore[no-untyped-def]
-    """Whether the set `at` has all that `part` has."""
+    """Whether the set `at` includes the set `part`."""
     size = size_of(t, part)
     result = size <= size_of(t, at)
     if result:
         for k in range(1, size + 1):
-            result = result and t.sets[part + k] & ~t.sets[at + k] == 0
+            result = result and t.bit_sets[part + k] & ~t.bit_sets[at + k] == 0
     return result
 
 
 @inner(types.int64(TABLES, types.int64))
-def place(t, at):  # type: ignore[no-untyped-def]
-    """The slot of `same` that has the set whose words stand at `at`, or the empty one for it.
+def slot_of_set(t, at):  # type: ignore[no-untyped-def]
+    """The slot of `bit_set_slots` with the set whose words stand at `at`, or the empty one for it.
 
     Its hash is written into its first word.
     """
     size = size_of(t, at)
     h = numba.int64(size)
+    # Below 2**30 throughout: nothing overflows, and there is room for the size in the low half.
     for word in range(at + 1, at + 1 + size):
-        bits = (t.sets[word] & 0xFFFFFFFF) ^ ((t.sets[word] >> 32) & 0xFFFFFFFF)
+        bits = (t.bit_sets[word] & 0xFFFFFFFF) ^ ((t.bit_sets[word] >> 32) & 0xFFFFFFFF)
         h = ((h * 31) ^ bits) & 0x3FFFFFFF
-    t.sets[at] = size | (h << 32)
-    last = t.same.shape[0] - 1
+    t.bit_sets[at] = size | (h << 32)
+    last = t.bit_set_slots.shape[0] - 1
     i = (h ^ (h >> 15)) & last
-    while t.same[i] >= 0:
-        found = numba.int64(t.same[i])
+    # The first word has size and hash, so most sets differ there.
+    while t.bit_set_slots[i] >= 0:
+        found = numba.int64(t.bit_set_slots[i])
         k = numba.int64(0)
-        while k <= size and t.sets[found + k] == t.sets[at + k]:
+        while k <= size and t.bit_sets[found + k] == t.bit_sets[at + k]:
             k += 1
         if k > size:
             break
@@ -82,131 +92,148 @@ def place(t, at):  # type: ignore[no-untyped-def]
 
 
 @lean(types.int64(TABLES, types.int64))
-def kept(t, size):  # type: ignore[no-untyped-def]
+def intern_set(t, size):  # type: ignore[no-untyped-def]
     """The number of the set whose `size` words have been written behind those in use.
 
-    There is room for it. It is given a number if no equal one has.
+    There is room for it. An equal set that is known keeps its number, and what was written is left
+    to be overwritten.
     """
-    at = t.sizes[10]
-    t.sets[at] = size
-    i = place(t, at)
-    if t.same[i] < 0:
-        t.same[i] = at
-        t.sizes[10] += size + 1
-        t.sizes[11] += 1
-    return numba.int64(t.same[i])
+    at = t.sizes[SIZE_BIT_SET_WORDS]
+    t.bit_sets[at] = size
+    i = slot_of_set(t, at)
+    if t.bit_set_slots[i] < 0:
+        t.bit_set_slots[i] = at
+        t.sizes[SIZE_BIT_SET_WORDS] += size + 1
+        t.sizes[SIZE_BIT_SETS] += 1
+    return numba.int64(t.bit_set_slots[i])
 
 
 @lean(types.void(TABLES, types.int64, types.int64, MASKS, types.boolean))
-def keep_checklist(t, number, size, bits, endless):  # type: ignore[no-untyped-def]
-    """Write a checklist of `size` words down, for whose sets there is room.
+def store_key_set(t, number, size, bits, always_more):  # type: ignore[no-untyped-def]
+    """Write a key set of `size` words down, for whose three bit sets there is room.
 
-    bits: int64[2 * size], the positions that must be ticked off, and then all that may be.
+    bits: int64[2 * size], the required keys, and then all declared ones. always_more: whether
+    others may follow these. Its frames are written by Python when they are first needed.
     """
-    for column in range(NOTHING, ALL + 1):
-        at = t.sizes[10]
+    for column in range(NO_KEYS, ALL_KEYS + 1):
+        at = t.sizes[SIZE_BIT_SET_WORDS]
         for word in range(size):
-            place_in = (column - REQUIRED) * size + word
-            t.sets[at + 1 + word] = 0 if column == NOTHING else bits[place_in]
-        t.checklists[number, column] = kept(t, size)
-    t.checklists[number, ENDLESS] = endless
-    for column in range(ONLY_MORE, EITHER + 1):
-        t.checklists[number, column] = -1
-    t.sizes[12] = number + 1
+            place_in = (column - REQUIRED_KEYS) * size + word
+            t.bit_sets[at + 1 + word] = 0 if column == NO_KEYS else bits[place_in]
+        t.key_sets[number, column] = intern_set(t, size)
+    t.key_sets[number, ALWAYS_MORE] = always_more
+    for column in range(ONLY_MORE, MORE_OR_END + 1):
+        t.key_sets[number, column] = -1
+    t.sizes[SIZE_KEY_SETS] = number + 1
 
 
 @lean(types.void(TABLES))
-def place_all(t):  # type: ignore[no-untyped-def]
-    """Write all sets into `same`, which is empty and has room for them."""
+def rehash_sets(t):  # type: ignore[no-untyped-def]
+    """Enter all bit sets in `bit_set_slots`, which is empty and has room for them."""
     at = numba.int64(0)
-    while at < t.sizes[10]:
-        t.same[place(t, at)] = at
+    while at < t.sizes[SIZE_BIT_SET_WORDS]:
+        t.bit_set_slots[slot_of_set(t, at)] = at
         at += size_of(t, at) + 1
 
 
 @inlined
-def note(t, ctx, position):  # type: ignore[no-untyped-def]
-    """Write down that a position was looked up in `ctx`, in the course of a walk.
+def note_lookup(t, stack_node, key):  # type: ignore[no-untyped-def]
+    """Note that a key was looked up in a stack node, in the course of a walk.
 
-    What is ticked off in the context at which the walk began, or what it added to that, is noted by
-    position. So is, though it need not be, what objects opened in its place have. Objects opened
-    further in began with nothing. Of those further out nobody will know: `outlook` has less.
+    The walk began at LOOKUP_NODE. Keys of that object, or of one opened in its place (the same
+    parent), are noted one by one. Objects opened further in began with no keys: nothing depends on
+    them. If the node is further out than the walk's own frame, the signature does not say enough,
+    and the answers hold for no other position (LOOKUP_UNIQUE).
     """
-    begin = t.asked[OF]
+    begin = t.lookups[LOOKUP_NODE]
     if begin >= 0:
-        parent = t.contexts[ctx, PARENT]
-        above = numba.int64(t.contexts[begin, PARENT])
+        parent = t.stack_nodes[stack_node, PARENT]
+        above = numba.int64(t.stack_nodes[begin, PARENT])
         if parent == above:
-            if POSITIONS + (position >> 6) < t.asked.shape[0]:
-                t.asked[POSITIONS + (position >> 6)] |= numba.int64(1) << (position & 63)
+            if LOOKUP_KEYS + (key >> 6) < t.lookups.shape[0]:
+                t.lookups[LOOKUP_KEYS + (key >> 6)] |= numba.int64(1) << (key & 63)
         else:
+            # Is the object one of those that are open around the walk's frame?
             while above >= 0:
-                above = numba.int64(t.contexts[above, PARENT])
+                above = numba.int64(t.stack_nodes[above, PARENT])
                 if above == parent:
-                    t.asked[ALONE] = 1
+                    t.lookups[LOOKUP_UNIQUE] = 1
 
 
 @inlined
-def is_ticked(t, ctx, position):  # type: ignore[no-untyped-def]
-    """Whether a position has been ticked off in `ctx`, which is noted."""
-    note(t, ctx, position)
-    return contains(t, numba.int64(t.contexts[ctx, TICKED]), position)
+def has_seen(t, stack_node, key):  # type: ignore[no-untyped-def]
+    """Whether a key has been seen in a stack node; the lookup is noted."""
+    note_lookup(t, stack_node, key)
+    return contains(t, numba.int64(t.stack_nodes[stack_node, SEEN_KEYS]), key)
 
 
 @inlined
-def are_ticked(t, ctx, part):  # type: ignore[no-untyped-def]
-    """Whether all of the set `part` have been ticked off in `ctx`.
+def has_seen_all(t, stack_node, part):  # type: ignore[no-untyped-def]
+    """Whether all keys of the set `part` have been seen in a stack node.
 
-    What is looked up is noted: one that is missing, or else all. Of what is ticked off when a walk
-    begins, here or further out, `outlook` has the answer.
+    What is noted is as little as shows the answer: one key that is missing, or else all. Of the set
+    with which the walk began, here or further out, the signature has the answer already.
     """
-    at, begin = numba.int64(t.contexts[ctx, TICKED]), t.asked[OF]
+    at, begin = numba.int64(t.stack_nodes[stack_node, SEEN_KEYS]), t.lookups[LOOKUP_NODE]
     noted = (
         begin >= 0
-        and t.contexts[begin, TICKED] != at
-        and t.contexts[begin, PARENT] == t.contexts[ctx, PARENT]
+        and t.stack_nodes[begin, SEEN_KEYS] != at
+        and t.stack_nodes[begin, PARENT] == t.stack_nodes[stack_node, PARENT]
     )
     missing = numba.int64(0)
     for k in range(1, size_of(t, part) + 1):
-        missing = t.sets[part + k] & ~t.sets[at + k]
-        if noted and POSITIONS + k - 1 < t.asked.shape[0]:
-            t.asked[POSITIONS + k - 1] |= missing & -missing if missing != 0 else t.sets[part + k]
+        # Lowest missing key alone, or the whole word when nothing is missing in it.
+        missing = t.bit_sets[part + k] & ~t.bit_sets[at + k]
+        if noted and LOOKUP_KEYS + k - 1 < t.lookups.shape[0]:
+            t.lookups[LOOKUP_KEYS + k - 1] |= (
+                missing & -missing if missing != 0 else t.bit_sets[part + k]
+            )
         if missing != 0:
             break
     return missing == 0
 
 
 @inner(types.int64(TABLES, types.int64, types.int64))
-def checked(t, ctx, move):  # type: ignore[no-untyped-def]
-    """The frame that a TICK or CHECK leads to << 32 | what is ticked off then; DEAD, NEED_SPACE.
+def apply_key_action(t, stack_node, action):  # type: ignore[no-untyped-def]
+    """The frame that MARK_SEEN or CHECK_KEYS leads to << 32 | the keys seen then.
 
-    Nothing is ticked off in `ctx`, or there is no checklist: DEAD. move: as in `t.moves`.
+    NEED_SPACE where there is no room for the set; DEAD where the node has no key set, the key was
+    seen already, or no key may follow and some are still required. action: its code, as in
+    `t.actions`.
     """
-    first = (move >> 28) & 0xFFFFFFF
-    ticked = numba.int64(t.contexts[ctx, TICKED])
-    if ticked < 0:
+    first = (action >> 28) & 0xFFFFFFF
+    seen = numba.int64(t.stack_nodes[stack_node, SEEN_KEYS])
+    if seen < 0:
         return numba.int64(DEAD)
-    if move >> 56 == TICK:
-        position = move & 0xFFFFFFF
-        if is_ticked(t, ctx, position):
+    if action >> 56 == MARK_SEEN:
+        key = action & 0xFFFFFFF
+        if has_seen(t, stack_node, key):
             return numba.int64(DEAD)
-        size = size_of(t, ticked)
-        at = t.sizes[10]
-        if at + size + 1 > t.sets.shape[0] or 2 * t.sizes[11] >= t.same.shape[0]:
+        # A copy with one more bit, which `intern_set` drops again if an equal set is known.
+        size = size_of(t, seen)
+        at = t.sizes[SIZE_BIT_SET_WORDS]
+        if (
+            at + size + 1 > t.bit_sets.shape[0]
+            or 2 * t.sizes[SIZE_BIT_SETS] >= t.bit_set_slots.shape[0]
+        ):
             return numba.int64(NEED_SPACE)
         for k in range(1, size + 1):
-            t.sets[at + k] = t.sets[ticked + k]
-        t.sets[at + 1 + (position >> 6)] |= numba.int64(1) << (position & 63)
-        return (first << 32) | kept(t, size)
-    if size_of(t, ticked) != size_of(t, numba.int64(t.checklists[first, ALL])):
+            t.bit_sets[at + k] = t.bit_sets[seen + k]
+        t.bit_sets[at + 1 + (key >> 6)] |= numba.int64(1) << (key & 63)
+        return (first << 32) | intern_set(t, size)
+    # Only a damaged file has a node with the set of another object.
+    if size_of(t, seen) != size_of(t, numba.int64(t.key_sets[first, ALL_KEYS])):
         return numba.int64(DEAD)
-    more = t.checklists[first, ENDLESS] != 0
-    more = more or not are_ticked(t, ctx, numba.int64(t.checklists[first, ALL]))
-    ends = are_ticked(t, ctx, numba.int64(t.checklists[first, REQUIRED]))
+    more = t.key_sets[first, ALWAYS_MORE] != 0
+    # More keys may come while some declared ones are unseen; the object may end once the required
+    # ones have been seen. The three frames stand in the order: only more (1), only the end (2),
+    # both (3).
+    more = more or not has_seen_all(t, stack_node, numba.int64(t.key_sets[first, ALL_KEYS]))
+    ends = has_seen_all(t, stack_node, numba.int64(t.key_sets[first, REQUIRED_KEYS]))
     frame = numba.int64(DEAD)
     if more or ends:
-        frame = numba.int64(t.checklists[first, ONLY_MORE - 1 + more + 2 * ends])
-    return (frame << 32) | ticked if frame >= 0 else numba.int64(DEAD)
+        frame = numba.int64(t.key_sets[first, ONLY_MORE - 1 + more + 2 * ends])
+    return (frame << 32) | seen if frame >= 0 else numba.int64(DEAD)
 
 
-call_checked = called(checked, AT_CHECKED)
+call_apply_key_action = called(apply_key_action, AT_KEY_ACTION)

@@ -1,4 +1,8 @@
-"""In: contexts that remember JSON keys as spelled. Out: whether a key has been read before."""
+r"""Compare captured texts, such as keys that the schema does not name, with those seen before.
+
+A text is a chain of stack nodes, one per byte, as it is spelled in the JSON string. It is compared
+decoded: `"\u0061"` and `"a"` are the same key. The texts seen in a frame are linked by SEEN_TEXTS.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import numpy as np
 from numba import types
 
 from structgen.kernels.build.decorators import called, inlined, kernel, lean
-from structgen.kernels.tables import AT_RESTS, AT_TAKEN, I64, TABLES, TAKEN, U8
+from structgen.kernels.tables import AT_IS_SEEN, AT_SEEN_REMAINDERS, I64, SEEN_TEXTS, TABLES, U8
 
 BACKSLASH = 0x5C
 # b f n r t, and the bytes that they stand for
@@ -15,25 +19,27 @@ _SHORT = np.array([[0x62, 8], [0x66, 12], [0x6E, 10], [0x72, 13], [0x74, 9]], np
 
 
 @lean(types.int64(I64, types.int64))
-def length_of(origin, ctx):  # type: ignore[no-untyped-def]
-    """How many bytes a context remembers."""
+def captured_length(capture_links, stack_node):  # type: ignore[no-untyped-def]
+    """How many bytes a stack node has captured."""
     count = 0
-    while origin[ctx] >= 0:
+    while capture_links[stack_node] >= 0:
         count += 1
-        ctx = origin[ctx] >> 8
+        stack_node = capture_links[stack_node] >> 8
     return numba.int64(count)
 
 
 @lean(types.int64(I64, types.int64, U8))
-def decoded(origin, ctx, out):  # type: ignore[no-untyped-def]
-    """Write the text that a context remembers, JSON escapes as UTF-8; returns its length.
+def decode_captured(capture_links, stack_node, out):  # type: ignore[no-untyped-def]
+    """Write the text that a stack node has captured, JSON escapes as UTF-8; returns its length.
 
-    out: uint8[length_of(ctx)]. Unpaired surrogates become three bytes each.
+    out: uint8[captured_length(stack_node)]. Unpaired surrogates become three bytes each.
     """
-    n = length_of(origin, ctx)
+    n = captured_length(capture_links, stack_node)
+    # The chain leads from the last byte to the first.
     for k in range(n - 1, -1, -1):
-        out[k] = origin[ctx] & 0xFF
-        ctx = origin[ctx] >> 8
+        out[k] = capture_links[stack_node] & 0xFF
+        stack_node = capture_links[stack_node] >> 8
+    # Decode in place: a decoded escape is never longer than its spelling.
     i, used, high = 0, 0, 0
     while i < n:
         byte = numba.int64(out[i])
@@ -73,7 +79,7 @@ def decoded(origin, ctx, out):  # type: ignore[no-untyped-def]
 
 @inlined
 def begins_with(text, start, size):  # type: ignore[no-untyped-def]
-    """Whether the first `size` bytes are equal; numba's own way takes seconds to compile."""
+    """Whether the first `size` bytes are equal; numba's own comparison takes seconds to compile."""
     same = True
     for k in range(size):
         same = same and text[k] == start[k]
@@ -81,44 +87,48 @@ def begins_with(text, start, size):  # type: ignore[no-untyped-def]
 
 
 @kernel(types.boolean(TABLES, types.int64))
-def is_taken(t, ctx):  # type: ignore[no-untyped-def]
-    """Whether the key that `ctx` remembers is one of those taken before it, however spelled."""
-    other = numba.int64(t.contexts[ctx, TAKEN])
+def is_seen(t, stack_node):  # type: ignore[no-untyped-def]
+    """Whether the captured key is one of those seen before it in its object, however spelled."""
+    other = numba.int64(t.stack_nodes[stack_node, SEEN_TEXTS])
     if other < 0:
         return False
-    text = np.empty(length_of(t.origin, ctx), np.uint8)
-    size = decoded(t.origin, ctx, text)
+    text = np.empty(captured_length(t.capture_links, stack_node), np.uint8)
+    size = decode_captured(t.capture_links, stack_node, text)
     while other >= 0:
-        known = np.empty(length_of(t.origin, other), np.uint8)
-        if decoded(t.origin, other, known) == size and begins_with(known, text, size):
+        known = np.empty(captured_length(t.capture_links, other), np.uint8)
+        if decode_captured(t.capture_links, other, known) == size and begins_with(
+            known, text, size
+        ):
             return True
-        other = numba.int64(t.contexts[other, TAKEN])
+        other = numba.int64(t.stack_nodes[other, SEEN_TEXTS])
     return False
 
 
-call_is_taken = called(is_taken, AT_TAKEN)
+call_is_seen = called(is_seen, AT_IS_SEEN)
 
 
 @kernel(types.int64(TABLES, types.int64, U8, I64))
-def rests_of_taken(t, ctx, text, start):  # type: ignore[no-untyped-def]
-    """What follows the text of `ctx` in those keys taken before that begin with it.
+def seen_remainders(t, stack_node, text, start):  # type: ignore[no-untyped-def]
+    """Write down what would complete the captured beginning of a key to one that was seen before.
 
-    text: uint8[n], receives the rests; rest k is `text[start[k]:start[k + 1]]`. Returns how many
-    there are, or -1 when there is no room or the text has an escape, so that nobody can tell.
+    text: uint8[n], receives the remainders; remainder k is `text[start[k]:start[k + 1]]`. Returns
+    how many there are, or -1 when there is no room, or when the beginning has an escape, so that it
+    cannot be compared byte by byte.
     """
-    size = length_of(t.origin, ctx)
+    size = captured_length(t.capture_links, stack_node)
     begun = np.empty(size, np.uint8)
-    at = ctx
+    at = stack_node
     for k in range(size - 1, -1, -1):
-        begun[k] = t.origin[at] & 0xFF
-        at = t.origin[at] >> 8
+        begun[k] = t.capture_links[at] & 0xFF
+        at = t.capture_links[at] >> 8
         if begun[k] == BACKSLASH:
             return numba.int64(-1)
     count = 0
-    other = numba.int64(t.contexts[ctx, TAKEN])
+    other = numba.int64(t.stack_nodes[stack_node, SEEN_TEXTS])
+    # Walk the keys seen; those that begin with what was read leave their last bytes.
     while other >= 0:
-        known = np.empty(length_of(t.origin, other), np.uint8)
-        length = decoded(t.origin, other, known)
+        known = np.empty(captured_length(t.capture_links, other), np.uint8)
+        length = decode_captured(t.capture_links, other, known)
         if length > size and begins_with(known, begun, size):
             used = start[count]
             if count + 2 > start.shape[0] or used + length - size > text.shape[0]:
@@ -127,8 +137,8 @@ def rests_of_taken(t, ctx, text, start):  # type: ignore[no-untyped-def]
                 text[used + k - size] = known[k]
             count += 1
             start[count] = used + length - size
-        other = numba.int64(t.contexts[other, TAKEN])
+        other = numba.int64(t.stack_nodes[other, SEEN_TEXTS])
     return numba.int64(count)
 
 
-call_rests_of_taken = called(rests_of_taken, AT_RESTS)
+call_seen_remainders = called(seen_remainders, AT_SEEN_REMAINDERS)

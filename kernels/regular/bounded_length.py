@@ -1,7 +1,8 @@
-"""In: an automaton of which some is known, a number. Out: its texts of at most so many characters.
+"""Bound the length of the texts of an automaton, a part of which is known.
 
-A state is one of that automaton with the number of characters that have been read. It leads on as
-long as a text can end soon enough; how soon is known for most states from what is near them.
+A state is one of that automaton with the number of characters that have been read (a bounded
+counter). It leads on as long as a text can end soon enough; how soon is known for most states from
+what is near them.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from structgen.kernels.regular.glushkov import (
 )
 from structgen.kernels.tables import GRID, I32, I64, U8
 
-UPPER, SAID = 0, 1  # columns of what is said of the states of the automaton
+UPPER, FACTS = 0, 1  # columns of what is said of the states of the automaton
 MOVES, EXACT = 1, 2  # bits in the second: its moves are known, nothing shorter can end there
 FAR = 1 << 30
 
 
 @lean(types.void(GRID, U8, GRID))
 def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
-    """Write down how many characters suffice for a text to end, as far as moves are known.
+    """Find how many characters suffice for a text to end from each state, as far as is known.
 
     moves: int32[B, C]; ends: uint8[B]; said: int32[S, 2] for the first S states, whose column UPPER
     is FAR, or what was found before (Bellman and Ford's relaxation, from the last state on).
@@ -41,7 +42,7 @@ def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
         for back in range(said.shape[0]):
             s = said.shape[0] - 1 - back
             best = numba.int64(0) if ends[s] != 0 else numba.int64(said[s, UPPER])
-            if said[s, SAID] & MOVES != 0:
+            if said[s, FACTS] & MOVES != 0:
                 for k in range(moves.shape[1]):
                     if moves[s, k] >= 0:
                         best = min(best, numba.int64(said[moves[s, k], UPPER]) + 1)
@@ -66,7 +67,7 @@ def bound_loops(states, order, base, free, loops, often):  # type: ignore[no-unt
 
 @inlined
 def placed(states, table, state, size):  # type: ignore[no-untyped-def]
-    """Index of the slot that holds a state with so many characters, or of the empty one for it."""
+    """The slot that holds a state with so many characters, or the empty one for it."""
     last = table.shape[0] - 1
     i = (numba.int64(state) * 40503 + numba.int64(size) * 60493) & last
     while table[i] >= 0 and (states[table[i], 0] != state or states[table[i], 1] != size):
@@ -75,27 +76,28 @@ def placed(states, table, state, size):  # type: ignore[no-untyped-def]
 
 
 @lean(types.int64(GRID, GRID, GRID, SEARCH, *[types.int64] * 3))
-def explore_capped(base, said, states, search, most, start, end):  # type: ignore[no-untyped-def]
+def explore_bounded(base, said, states, search, most, start, end):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
 
-    base: int32[B, C], the moves of the automaton; said: int32[B, 2], see UPPER. states:
-    int32[S, 2], one of its states and the characters read, `most` of which there may be. Returns
-    -1, or a state of the automaton of which more must be known first: its moves, or else whether a
-    text can end sooner than is said. States whose moves are not known there are left for later, but
-    for `start`.
+    base: int32[B, C], the moves of the automaton; said: int32[B, 2], see UPPER. states: int32[S,
+    2], one of its states and the characters read, `most` of which there may be. Returns -1, or a
+    state of the automaton of which more must be known first: its moves, or else whether a text can
+    end sooner than is said. States whose moves are not known there are left for later, but for
+    `start`.
     """
     sizes, table = search.sizes, search.table
+    # States that were made without the hash table being there.
     for s in range(sizes[LISTED], sizes[MADE]):
         table[placed(states, table, states[s, 0], states[s, 1])] = s
     need = numba.int64(-1)
-    if said[states[start, 0], SAID] & MOVES == 0:
+    if said[states[start, 0], FACTS] & MOVES == 0:
         return numba.int64(states[start, 0])
     tail = sizes[KNOWN] + 1
     search.order[sizes[KNOWN]] = start
     while need < 0 and goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         at, left = states[s, 0], most - states[s, 1] - 1
-        if said[at, SAID] & MOVES == 0:
+        if said[at, FACTS] & MOVES == 0:
             tail -= 1
             search.queue[s] = 0
             search.order[sizes[KNOWN]] = search.order[tail]
@@ -103,6 +105,7 @@ def explore_capped(base, said, states, search, most, start, end):  # type: ignor
         for k in range(base.shape[1]):
             after = numba.int64(base[at, k])
             found = numba.int64(-1)
+            # A text can end in time: the state is one.
             if after >= 0 and said[after, UPPER] <= left:
                 i = placed(states, table, after, most - left)
                 found = numba.int64(table[i])
@@ -110,7 +113,8 @@ def explore_capped(base, said, states, search, most, start, end):  # type: ignor
                     found = met(search, s, k, i)
                     states[found, 0] = after
                     states[found, 1] = most - left
-            elif after >= 0 and left >= 0 and said[after, SAID] & EXACT == 0:
+            # Perhaps it can: UPPER is a bound from above only, until EXACT.
+            elif after >= 0 and left >= 0 and said[after, FACTS] & EXACT == 0:
                 need = after
                 break
             search.moves[s, k] = found

@@ -1,8 +1,12 @@
-"""In: positions of a regular expression and what may follow each. Out: its states, as lexer states.
+"""Run a position automaton (Glushkov) lazily: states are sets of positions of an expression.
 
 A state is the set of positions that may be read next, a row of bits; bit 0 says that the text may
 end. Characters that no position tells apart form a class, so a move is a union of a few rows
-(McNaughton and Yamada 1960; sets of next positions, as Champarnaud and Ziadi 2002 merge them).
+(McNaughton and Yamada 1960; sets of next positions, as Champarnaud and Ziadi 2002 merge them). The
+subset construction finds states breadth-first, as many as are asked for.
+
+`Search` and its helpers are those of every automaton that is explored like this: numbers, bounded
+lengths, products, unions of sub-automata.
 """
 
 from __future__ import annotations
@@ -15,28 +19,33 @@ import numpy.typing as npt
 from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
-from structgen.kernels.regular.subsumption import absorb, thin
+from structgen.kernels.regular.subsumption import absorb, keep_one_per_run
 from structgen.kernels.tables import (
-    BYTE,
-    CAME,
     CHILD,
-    COLUMNS,
     DEPTH,
+    DIGITS_LEFT,
     DONE,
+    FALLBACK,
     FIRST,
     FLAGS,
+    FROM_BYTE,
+    FROM_STATE,
     GRID,
-    HALF,
+    HIGH_SURROGATE,
     I32,
     I64,
+    INFO_COLUMNS,
     KIND,
     LAST,
-    LEFT,
-    NEXT,
+    NEXT_ALIKE,
     OWNER,
-    REST,
-    SPANS_LATER,
+    SIZE_SPANS,
+    SIZE_STATES,
+    SPAN_FIRST,
+    SPAN_LAST,
+    SPAN_STATE,
     SPANS_TEXT,
+    SPANS_UNKNOWN,
     TABLES,
     U8,
 )
@@ -54,7 +63,8 @@ class Search(NamedTuple):
     moves: int32[S, C], the state behind each class, -1 if none. came: int32[S, 2], the state and
     the class by which each was first met. table: int32[H], a hash table over the states, -1 empty;
     H is a power of two and at least twice S. order: int32[S], the states in the order in which
-    their moves were found; queue: uint8[S], 1 for these. sizes: int64[3], see MADE.
+    their moves were found, and then the queue of those that wait; queue: uint8[S], 1 where moves
+    are known, 2 where the state waits. sizes: int64[3] (MADE, KNOWN, LISTED).
     """
 
     moves: npt.NDArray[np.int32]
@@ -66,7 +76,7 @@ class Search(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """What is known of an automaton: see `automaton.regex_states.RegexAutomaton`."""
+    """What is known of an automaton: see `regular.lazy_dfa.states.RegexAutomaton`."""
 
     order: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]
@@ -79,13 +89,13 @@ class Explored(NamedTuple):
 
 
 SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
-TOLD = types.UniTuple(types.int64, 5)
+GIVEN = types.UniTuple(types.int64, 5)
 EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
 
 
 @inlined
 def slot_of(states, table, row):  # type: ignore[no-untyped-def]
-    """Index of the slot that holds the state with the bits `row`, or of the empty one for it."""
+    """The slot that holds the state with the bits `row`, or the empty one for it."""
     h, half, lowest = numba.int64(0), numba.uint64(32), numba.uint64(0xFFFFFFFF)
     for w in range(row.shape[0]):
         low = numba.int64(row[w] & lowest)
@@ -118,7 +128,7 @@ def met(search, s, k, slot):  # type: ignore[no-untyped-def]
 
 @inlined
 def queue_from(states, search, start):  # type: ignore[no-untyped-def]
-    """Enter all states in the table, and let state `start` wait for its moves; the queue's end."""
+    """Enter all states in the hash table and queue state `start`; the end of the queue."""
     for s in range(search.sizes[LISTED], search.sizes[MADE]):
         search.table[slot_of(states, search.table, states[s])] = s
     search.order[search.sizes[KNOWN]] = start
@@ -146,7 +156,7 @@ def goes_on(search, end, tail):  # type: ignore[no-untyped-def]
 
 @inlined
 def queued(search, s, tail):  # type: ignore[no-untyped-def]
-    """Write down that the moves of state s are known; the new end of the queue of states."""
+    """Write down that the moves of state s are known; the new end of the queue."""
     search.queue[s] = 1
     for k in range(search.moves.shape[1]):
         target = search.moves[s, k]
@@ -160,7 +170,7 @@ def queued(search, s, tail):  # type: ignore[no-untyped-def]
 
 @inlined
 def put_off(search, s, tail):  # type: ignore[no-untyped-def]
-    """Leave state s, the next of the queue, for later; the new end of the queue of states."""
+    """Leave state s, the next of the queue, for later; the new end of the queue."""
     search.queue[s] = 0
     search.order[search.sizes[KNOWN]] = search.order[tail - 1]
     return tail - 1
@@ -189,8 +199,8 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
 
     follow: uint64[n + 1, W], for each position the bits of those that may come next. classes:
     uint64[n + 1], the bits of the classes that each position reads. universal, runs: see
-    `needless`. states: uint64[S, W], what each state is. There must be room for C more; others are
-    found as far as it lasts. rows: uint64[C, W], scratch.
+    `kernels.regular.subsumption`. states: uint64[S, W], what each state is. There must be room for
+    C more; others are found as far as it lasts. rows: uint64[C, W], scratch.
     """
     width = states.shape[1]
     one = numba.uint64(1)
@@ -199,6 +209,7 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
     while goes_on(search, end, tail):
         s = search.order[search.sizes[KNOWN]]
         rows[:] = 0
+        # For each position in the set: what follows it, in the rows of all classes that it reads.
         for part in range(width):
             bits = states[s, part]
             p = part << 6
@@ -212,8 +223,10 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
                 bits >>= one
                 p += 1
         for k in range(rows.shape[0]):
+            # Positions that others make superfluous go, and with them most differences between
+            # sets.
             absorb(rows[k], universal)
-            thin(rows[k], runs)
+            keep_one_per_run(rows[k], runs)
             some = False
             for w in range(width):
                 some = some or rows[k, w] != 0
@@ -224,12 +237,13 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
 
 @lean(types.void(GRID, U8, GRID, types.int64))
 def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
-    """How long the texts from each state on are.
+    """Find how long the texts from each state on are.
 
     moves: int32[known, C]; ends: uint8[known]. longer: int32[L, known], written: the least length
     from l on, smaller than L, of a text that ends well from each state; L if there is none.
     """
     count = longer.shape[0]
+    # First: is there a text of exactly this size? One step more than from some state behind.
     for size in range(count):
         for s in range(known):
             found = size == 0 and ends[s] != 0
@@ -238,6 +252,7 @@ def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
                     target = moves[s, k]
                     found = found or (target >= 0 and longer[size - 1, target] == size - 1)
             longer[size, s] = size if found else count
+    # Then the least such size from l on.
     for back in range(1, count):
         size = count - 1 - back
         for s in range(known):
@@ -266,6 +281,7 @@ def explore_counted(base, longer, bounds, states, search, start, count):  # type
     while goes_on(search, end, tail):
         s = search.order[sizes[KNOWN]]
         size = numba.int64(states[s, 1]) + 1
+        # Without an upper bound the counter saturates at the lower one.
         if most < 0:
             size = min(size, least)
         for k in range(base.shape[1]):
@@ -306,20 +322,20 @@ def number_states(t, came, endless, numbers, known, made, place, recorded):  # t
             numbers[s] = -1
             free += 1
             continue
-        q = t.sizes[6]
-        t.sizes[6] += 1
+        q = t.sizes[SIZE_STATES]
+        t.sizes[SIZE_STATES] += 1
         numbers[s] = q
-        for column in range(COLUMNS):
-            t.within[q, column] = 0
-        t.within[q, KIND] = SPANS_LATER
-        t.within[q, OWNER] = numbers[came[s, 0]]
-        t.within[q, CAME] = numbers[came[s, 0]]
-        t.within[q, BYTE] = came[s, 1]
-        t.within[q, DEPTH] = s
-        t.within[q, HALF] = place
-        t.within[q, REST] = -1
-        t.within[q, NEXT] = -1
-        t.within[q, CHILD] = -1
+        for column in range(INFO_COLUMNS):
+            t.state_info[q, column] = 0
+        t.state_info[q, KIND] = SPANS_UNKNOWN
+        t.state_info[q, OWNER] = numbers[came[s, 0]]
+        t.state_info[q, FROM_STATE] = numbers[came[s, 0]]
+        t.state_info[q, FROM_BYTE] = came[s, 1]
+        t.state_info[q, DEPTH] = s
+        t.state_info[q, HIGH_SURROGATE] = place
+        t.state_info[q, FALLBACK] = -1
+        t.state_info[q, NEXT_ALIKE] = -1
+        t.state_info[q, CHILD] = -1
         t.recorded[q] = recorded
     return numba.int64(free)
 
@@ -333,41 +349,43 @@ def first_ending(order, ends, how, begin, end):  # type: ignore[no-untyped-def]
     return numba.int64(-1)
 
 
-@lean(types.void(TABLES, EXPLORED, I32, LOOPS, I32, TOLD, *[types.int64] * 2))
-def write_states(t, explored, numbers, loops, labels, told, begin, end):  # type: ignore[no-untyped-def]
+@lean(types.void(TABLES, EXPLORED, I32, LOOPS, I32, GIVEN, *[types.int64] * 2))
+def write_states(t, explored, numbers, loops, labels, given, begin, end):  # type: ignore[no-untyped-def]
     """Write down what leads on from the states order[begin] to order[end - 1] of an expression.
 
     numbers: int32, the lexer states of all its states, -1 for those that any text may follow.
-    labels: int32, with which texts end by what `ends` says, -1 for none. told: the lexer state of
-    what any text may follow, which is described elsewhere, or -1; the flags of all states; the
-    groups of bytes that may loop; the states, from one number to another, of which more is known
-    than was written down. loops: what of it is kept for lexer states. There is room for it all.
+    labels: int32, with which terminals texts end by what `ends` says, -1 for none. given: the lexer
+    state of what any text may follow, which is described elsewhere, or -1; the flags of all states;
+    the groups of bytes that may loop; the states, from one number to another, of which more is
+    known than was written down. loops: what of it is kept for lexer states. There is room for it
+    all.
     """
-    free, flags, groups, since, made = told
+    free, flags, groups, since, made = given
     for i in range(begin, end):
         s = explored.order[i]
         q = numbers[s]
         if q < 0:
             continue
-        at = t.sizes[9]
-        t.within[q, KIND] = SPANS_TEXT
-        t.within[q, FIRST] = at
+        at = t.sizes[SIZE_SPANS]
+        t.state_info[q, KIND] = SPANS_TEXT
+        t.state_info[q, FIRST] = at
         for k in range(explored.first[i], explored.first[i + 1]):
-            t.spans[at, 0] = explored.spans[k, 0]
-            t.spans[at, 1] = explored.spans[k, 1]
+            t.spans[at, SPAN_FIRST] = explored.spans[k, 0]
+            t.spans[at, SPAN_LAST] = explored.spans[k, 1]
             target = numbers[explored.spans[k, 2]]
-            t.spans[at, 2] = target if target >= 0 else free
+            t.spans[at, SPAN_STATE] = target if target >= 0 else free
             at += 1
-        t.sizes[9] = at
-        t.within[q, LAST] = at
-        t.within[q, REST] = -1
-        t.within[q, NEXT] = -1
-        t.within[q, LEFT] = 0
-        t.within[q, DONE] = 0
-        t.within[q, CHILD] = labels[explored.ends[s]]
-        t.within[q, FLAGS] = flags
+        t.sizes[SIZE_SPANS] = at
+        t.state_info[q, LAST] = at
+        t.state_info[q, FALLBACK] = -1
+        t.state_info[q, NEXT_ALIKE] = -1
+        t.state_info[q, DIGITS_LEFT] = 0
+        t.state_info[q, DONE] = 0
+        t.state_info[q, CHILD] = labels[explored.ends[s]]
+        t.state_info[q, FLAGS] = flags
         loops.groups[q] = explored.loops[s] & groups
         loops.often[q] = explored.often[s]
+    # Loops of states that were written before, of which more has been found since.
     for s in range(since, made):
         q = numbers[s]
         if q >= 0:

@@ -1,7 +1,9 @@
-"""In: automata, and which of them a text must fit at once. Out: the states of all of it.
+"""Build the product of automata for intersections, unions and complements, without its dead states.
 
-A state is one of each automaton, side by side, and only those are kept that lead to a text: that is
-decided by a search forwards, which ends as soon as it meets a state that is known to.
+A state is one state of each automaton, side by side (the product construction), and a formula over
+these says whether a text may end. Only states that lead to a text are kept: that is decided by a
+search forwards, which ends as soon as it meets a state that is known to lead to one. A part that no
+longer matters for the formula is forgotten, so that states become equal.
 """
 
 from __future__ import annotations
@@ -33,22 +35,27 @@ from structgen.kernels.tables import GRID, I32, I64, U8
 
 AND, OR, NOT = -1, -2, -3  # in a formula; other numbers are automata
 NOTHING, SOME, EVERYTHING = 0, 1, 2  # what may follow
-OPEN, LIVE, DEAD, ASKED = 0, 1, 2, 3  # whether a state leads to a text: not known, ..., searched
+UNDECIDED, LIVE, EMPTY, SEARCHED = (
+    0,
+    1,
+    2,
+    3,
+)  # whether a state leads to a text: not known, ..., searched
+MADE, HASHED = 0, 1  # entries of `Product.sizes`: states there are, states in the hash table
 ALL_KNOWN, FULL = -1, -3  # what a search says, in place of a state that must be known first
 
 
-class Side(NamedTuple):
+class Product(NamedTuple):
     """The S states that there is room for, of P automata side by side, over C classes.
 
     states: uint64[S, P], the node of each automaton, plus 1; 0 where none of its texts fits any
     more, or it does not matter. moves: int32[S, C], the states behind, -1 for none; walked:
     uint8[S], whether these are known. ends: uint8[S], whether a text may end there; live: uint8[S],
-    see OPEN. table: int32[H], a hash table over the states, -1 empty; sizes: int64[2], how many
-    states there are, and how many of them are in the table. line, before, below: int32[S],
-    scratch of a search: the states in the order in which they were met, from where, and which one
-    still waits below each. row: uint64[P], key: uint64[1], stack: int64[D, 2], scratch; D is the
-    length of the formula. joint: int64[J], the automata that every text fits. ahead: what texts
-    read from each node on.
+    see UNDECIDED. table: int32[H], a hash table over the states, -1 empty; sizes: int64[2] (MADE,
+    HASHED). line, before, below: int32[S], scratch of a search: the states in the order in which
+    they were met, from where, and which one still waits below each. row: uint64[P], key: uint64[1],
+    stack: int64[D, 2], scratch; D is the length of the formula. joint: int64[J], the automata that
+    every text fits. ahead: what texts read from each node on.
     """
 
     states: npt.NDArray[np.uint64]
@@ -69,21 +76,23 @@ class Side(NamedTuple):
 
 
 GRID64 = types.int64[:, ::1]
-SIDE = types.NamedTuple(
-    [BITS, GRID, U8, U8, U8, I32, I64, I32, I32, I32, U64, U64, GRID64, I64, AHEAD], Side
+PRODUCT = types.NamedTuple(
+    [BITS, GRID, U8, U8, U8, I32, I64, I32, I32, I32, U64, U64, GRID64, I64, AHEAD], Product
 )
 
 
 @inlined
 def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
-    """What may follow in the state `row`, in which parts that no longer matter are made 0.
+    """What may follow in the state `row`: NOTHING, SOME or EVERYTHING.
 
-    formula: int32[D, 2], in postfix order: a part, or AND, OR, NOT with how many of the results
-    before it are joined. ends: see `Nodes`; 2 is set where any text may follow.
+    Parts of the row that do not matter for that are set to 0. formula: int32[D, 2], in postfix
+    order: a part, or AND, OR, NOT with how many of the results before it are joined. ends: see
+    `sub_automata.Nodes`; 2 is set where any text may follow.
     """
     top = 0
     for i in range(formula.shape[0]):
         what, count = formula[i, 0], formula[i, 1]
+        # The stack has what may follow, and the bits of the parts that say so.
         if what >= 0:
             found = NOTHING
             if row[what] != 0:
@@ -93,6 +102,8 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
         elif what == NOT:
             stack[top - 1, 0] = 2 - stack[top - 1, 0]
         else:
+            # One such operand settles the result, and then the others do not matter. If all are the
+            # opposite, so is the result.
             settles = NOTHING if what == AND else EVERYTHING
             first, kept, same, bits = top - count, -1, True, numba.int64(0)
             for j in range(first, top):
@@ -103,6 +114,7 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
             stack[first, 1] = stack[kept, 1] if kept >= 0 else bits
             stack[first, 0] = settles if kept >= 0 else 2 - settles if same else SOME
             top = first + 1
+    # Forget the parts that had no say.
     for p in range(row.shape[0]):
         if (stack[0, 1] >> p) & 1 == 0:
             row[p] = 0
@@ -111,7 +123,7 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
 
 @inlined
 def ends_in(formula, ends, row, stack):  # type: ignore[no-untyped-def]
-    """Whether a text may end in the state `row`."""
+    """Whether a text may end in the state `row`: the formula over its parts."""
     top = 0
     for i in range(formula.shape[0]):
         what, count = formula[i, 0], formula[i, 1]
@@ -154,16 +166,16 @@ def entered(nodes, formula, side):  # type: ignore[no-untyped-def]
     i = slot_of(side.states, side.table, side.row)
     found = numba.int64(side.table[i])
     if found < 0:
-        found = side.sizes[0]
+        found = side.sizes[MADE]
         side.table[i] = found
         for p in range(side.row.shape[0]):
             side.states[found, p] = side.row[p]
         side.walked[found] = 0
         side.ends[found] = ends_in(formula, nodes.ends, side.row, side.stack)
-        side.live[found] = LIVE if side.ends[found] != 0 else OPEN
+        side.live[found] = LIVE if side.ends[found] != 0 else UNDECIDED
         if side.ends[found] == 0 and leads_nowhere(side, side.row):
-            side.live[found] = DEAD
-        side.sizes[0] = side.sizes[1] = found + 1
+            side.live[found] = EMPTY
+        side.sizes[MADE] = side.sizes[HASHED] = found + 1
     return found
 
 
@@ -179,7 +191,7 @@ def walk(nodes, formula, side, s):  # type: ignore[no-untyped-def]
         node = numba.int64(side.states[s, p]) - 1
         if node >= 0 and nodes.known[node] == 0:
             return node
-    if side.sizes[0] + side.moves.shape[1] > side.moves.shape[0]:
+    if side.sizes[MADE] + side.moves.shape[1] > side.moves.shape[0]:
         return numba.int64(FULL)
     for k in range(side.moves.shape[1]):
         for p in range(side.states.shape[1]):
@@ -193,36 +205,40 @@ def walk(nodes, formula, side, s):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def decide(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
-    """Find out whether state s leads to a text, of which nothing is known. Returns as `walk`.
+def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def]
+    """Find out whether state s, of which nothing is known, leads to a text. Returns as `walk`.
 
-    dives: look behind what was met last, otherwise behind what was met first.
+    depth_first: look behind what was met last, otherwise behind what was met first.
     """
     line, before, below, live = side.line, side.before, side.below, side.live
     count = side.moves.shape[1]
     line[0] = s
-    live[s] = ASKED
+    live[s] = SEARCHED
     below[s] = -1
     head, tail, top, met = 0, 1, numba.int64(s), -1
     need = numba.int64(ALL_KNOWN)
+    # Breadth-first the states wait in `line`, depth-first on a stack linked by `below`.
     while head < tail and met < 0 and need == ALL_KNOWN:
-        at = top if dives else numba.int64(line[head])
+        at = top if depth_first else numba.int64(line[head])
         top = numba.int64(below[at])
         head += 1
         need = walk(nodes, formula, side, at)
         for i in range(count if need == ALL_KNOWN else 0):
-            k = count - 1 - i if dives else i
+            k = count - 1 - i if depth_first else i
             target = side.moves[at, k]
+            # Found: the path back to s is alive.
             if target >= 0 and live[target] == LIVE:
                 met = at
-            elif target >= 0 and live[target] == OPEN:
-                live[target] = ASKED
+            elif target >= 0 and live[target] == UNDECIDED:
+                live[target] = SEARCHED
                 before[target] = at
                 line[tail] = target
                 tail += 1
                 below[target] = top
                 top = numba.int64(target)
-    found = DEAD if met < 0 and need == ALL_KNOWN else OPEN
+    # Searched to the end without a text, everything met is empty; broken off, it is undecided
+    # again.
+    found = EMPTY if met < 0 and need == ALL_KNOWN else UNDECIDED
     for i in range(tail):
         live[line[i]] = found
     while met >= 0:
@@ -232,36 +248,36 @@ def decide(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def settle(nodes, formula, side, s, dives):  # type: ignore[no-untyped-def]
+def settle(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def]
     """Find what leads on from state s, and which of it leads to a text. Returns as `walk`."""
     need = walk(nodes, formula, side, s)
     k = 0
     while need == ALL_KNOWN and k < side.moves.shape[1]:
         target = numba.int64(side.moves[s, k])
-        if target >= 0 and side.live[target] == OPEN:
-            need = decide(nodes, formula, side, target, dives)
+        if target >= 0 and side.live[target] == UNDECIDED:
+            need = decide(nodes, formula, side, target, depth_first)
         k += 1
     return need
 
 
-@lean(types.int64(PLACES, GRID, SIDE, BITS, SEARCH, types.boolean, *[types.int64] * 2))
-def explore_side(nodes, formula, side, states, search, dives, start, end):  # type: ignore[no-untyped-def]
+@lean(types.int64(PLACES, GRID, PRODUCT, BITS, SEARCH, types.boolean, *[types.int64] * 2))
+def explore_product(nodes, formula, side, states, search, depth_first, start, end):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
 
     formula: see `follows`. states: uint64[S, 1], the number in `side` of each state of `search`.
-    dives: see `decide`. There must be room for 2 * C states more; others are found as far as it
-    lasts. Returns as `walk`; what needs nodes whose moves are not known is left for later, but for
-    `start`.
+    depth_first: see `decide`. There must be room for 2 * C states more; others are found as far as
+    it lasts. Returns as `walk`; what needs nodes whose moves are not known is left for later, but
+    for `start`.
     """
-    for s in range(side.sizes[1], side.sizes[0]):
+    for s in range(side.sizes[HASHED], side.sizes[MADE]):
         side.table[slot_of(side.states, side.table, side.states[s])] = s
-    side.sizes[1] = side.sizes[0]
+    side.sizes[HASHED] = side.sizes[MADE]
     tail = queue_from(states, search, start)
     need = numba.int64(ALL_KNOWN)
     while need == ALL_KNOWN and goes_on(search, end, tail):
         s = search.order[search.sizes[KNOWN]]
         at = numba.int64(states[s, 0])
-        need = settle(nodes, formula, side, at, dives)
+        need = settle(nodes, formula, side, at, depth_first)
         if need != ALL_KNOWN:
             if need >= 0 and s != start:
                 need = numba.int64(ALL_KNOWN)

@@ -1,6 +1,7 @@
-"""In: positions of an expression, and which may follow each. Out: what texts read from states on.
+"""Find which characters every text from a state on must read, and which it may, and how many.
 
-What one expression asks for and another rules out shows that no text has both, without a search.
+What one expression requires and another rules out shows that no text has both, without a search.
+The four facts are the least solution of equations over what may follow, found by iteration.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ AHEAD = types.NamedTuple([U64, U64, I64, I64], Ahead)
 
 @inlined
 def put(out, at, found):  # type: ignore[no-untyped-def]
-    """Write down what is read from one state on; whether that was not known."""
+    """Write down what is read from one state on; whether that is news."""
     may, must, least, most = found
     changed = may != out.may[at] or must != out.must[at]
     changed = changed or least != out.least[at] or most != out.most[at]
@@ -55,6 +56,7 @@ def from_positions(sets, s, reads, behind):  # type: ignore[no-untyped-def]
         p = 64 * w
         while bits != nothing:
             if bits & one and p > 0:
+                # A position that reads one class requires it.
                 read = reads[p]
                 may |= read | behind.may[p]
                 must &= behind.must[p] | (read if read & (read - one) == nothing else nothing)
@@ -69,7 +71,10 @@ def from_positions(sets, s, reads, behind):  # type: ignore[no-untyped-def]
 
 @inlined
 def from_nodes(row, ends, block, here, behind):  # type: ignore[no-untyped-def]
-    """What is read from a row of nodes on, in their blocks and behind them. ends: nowhere else."""
+    """What is read from a row of nodes on, in their sub-automata and behind them.
+
+    ends: whether a text may also end without any.
+    """
     nothing = numba.uint64(0)
     may, must, least, most = nothing, ~nothing, numba.int64(ENDLESS), numba.int64(0)
     for i in range(row.shape[0]):
@@ -88,7 +93,8 @@ def look_behind(follow, reads, behind):  # type: ignore[no-untyped-def]
     """Find what is read behind each position.
 
     follow: uint64[n, W], the positions that may come next, in bits; bit 0 says that the text may
-    end. reads: uint64[n], bits of the classes that each reads. behind: as `unread`; filled.
+    end. reads: uint64[n], bits of the classes that each reads. behind: as
+    `regular.lazy_dfa.states.nothing_ahead`; filled.
     """
     changed = True
     while changed:
@@ -105,12 +111,12 @@ def look_from(states, reads, behind, out):  # type: ignore[no-untyped-def]
 
 
 @lean(types.void(GRID, U8, I32, AHEAD, AHEAD))
-def look_behind_blocks(after, last, block, here, behind):  # type: ignore[no-untyped-def]
-    """Find what is read behind each block.
+def look_behind_sub_automata(after, last, block, here, behind):  # type: ignore[no-untyped-def]
+    """Find what is read behind each sub-automaton.
 
-    after: int32[B, k], the nodes at which the blocks begin that may follow, -1 for no more; last:
+    after: int32[B, k], the nodes at which those begin that may follow, -1 for no more; last:
     uint8[B], whether the text may end. block: int32[n], that of each node; here: what is read from
-    each on in its block. behind: as `unread`; filled.
+    each on in its block. behind: as `regular.lazy_dfa.states.nothing_ahead`; filled.
     """
     changed = True
     while changed:

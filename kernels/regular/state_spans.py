@@ -1,4 +1,4 @@
-"""In: states of an automaton whose moves were found. Out: their spans, and what they loop on.
+"""Write down found states as spans of code points, and what they loop on.
 
 Spans say by which characters a state leads on, and to which other; what a state reads again and
 again lets a walk over a vocabulary leave out whole subtrees (module `kernels.trie.loops`).
@@ -15,7 +15,7 @@ from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.regular.glushkov import EXPLORED, KNOWN, MADE, SEARCH, U64, stays
-from structgen.kernels.tables import GRID, I32, I64, U8
+from structgen.kernels.tables import GRID, I32, I64, SPAN_FIRST, SPAN_LAST, SPAN_STATE, U8
 
 FAR = 32  # characters: more are seldom in one token
 FEW = 2  # classes that are left out at once
@@ -25,7 +25,7 @@ LAST_POINT = 0x10FFFF
 
 
 class Classes(NamedTuple):
-    """Classes of characters: see `automaton.regex_positions.PositionClasses`."""
+    """Classes of characters: see `regular.lazy_dfa.character_classes.PositionClasses`."""
 
     low: npt.NDArray[np.int32]
     high: npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ class Work(NamedTuple):
 
     alive: uint64[S], bits of the classes that lead on from each, 0 where that is not known; steady:
     uint64[S], those of `steady_bits`; every: uint8[S], how often these may follow, as `often`.
-    fewer, oftener: the same for those that `lessen` leaves.
+    fewer, oftener: the same for those that `drop_short_lived` leaves.
     """
 
     alive: npt.NDArray[np.uint64]
@@ -81,6 +81,7 @@ def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
     """
     most = 0
     wanted = numba.uint64(0)
+    # The largest set of classes that both this state and one behind it read ...
     for k in range(search.moves.shape[1]):
         target = search.moves[s, k]
         if target >= 0:
@@ -89,6 +90,7 @@ def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
             if size > most:
                 most = size
                 wanted = both
+    # ... less those classes that lead to where it is not read.
     found = numba.uint64(0)
     for k in range(search.moves.shape[1]):
         target = search.moves[s, k]
@@ -99,10 +101,10 @@ def steady_bits(search, alive, s):  # type: ignore[no-untyped-def]
 
 @inlined
 def reach(search, steady, often, begin):  # type: ignore[no-untyped-def]
-    """How many characters of its `steady` classes may follow states order[begin:], in any order.
+    """Find how many characters of its `steady` classes may follow each state order[begin:].
 
-    often: uint8[S], 255 for any number; it is known of those before. What is less is found from 255
-    downwards; where that takes too long, nothing is.
+    In any order; often: uint8[S], 255 for any number; it is known of those before. What is less is
+    found from 255 downwards (a greatest fixed point); where that takes too long, nothing is known.
     """
     changed = True
     rounds = 0
@@ -132,7 +134,7 @@ def reach(search, steady, often, begin):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def lessen(search, fewer, begin):  # type: ignore[no-untyped-def]
+def drop_short_lived(search, fewer, begin):  # type: ignore[no-untyped-def]
     """Leave out of the `steady` classes of states order[begin:], `fewer`, what ends them soon.
 
     That is a class, or two, that one of them leads to a state without: where `//` may not come, a
@@ -172,12 +174,13 @@ def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-
         s = search.order[i]
         work.steady[s] = work.fewer[s] = steady_bits(search, work.alive, s)
     reach(search, work.steady, work.every, begin)
-    lessen(search, work.fewer, begin)
+    drop_short_lived(search, work.fewer, begin)
     reach(search, work.fewer, work.oftener, begin)
     for i in range(begin, search.sizes[KNOWN]):
         s = numba.int64(search.order[i])
         bits = bits_of(search.moves, s, s)
         often = numba.int64(255)
+        # A loop on itself may be read for ever; but rather many classes for many characters.
         if bits == 0 or work.every[s] >= FAR:
             bits = work.steady[s]
             often = numba.int64(work.every[s])
@@ -204,26 +207,30 @@ def spell(search, classes, out, i):  # type: ignore[no-untyped-def]
             continue
         last = used - 1
         low, high = classes.low[j], classes.high[j]
-        if used > begin and out.spans[last, 2] == target and out.spans[last, 1] == low - 1:
-            out.spans[last, 1] = high
+        if (
+            used > begin
+            and out.spans[last, SPAN_STATE] == target
+            and out.spans[last, SPAN_LAST] == low - 1
+        ):
+            out.spans[last, SPAN_LAST] = high
         else:
-            out.spans[used, 0] = low
-            out.spans[used, 1] = high
-            out.spans[used, 2] = target
+            out.spans[used, SPAN_FIRST] = low
+            out.spans[used, SPAN_LAST] = high
+            out.spans[used, SPAN_STATE] = target
             used += 1
     out.order[i] = s
     out.first[i + 1] = used
 
 
 @lean(types.void(SEARCH, CLASSES, WORK, EXPLORED, I64))
-def note(search, classes, work, out, told):  # type: ignore[no-untyped-def]
+def note(search, classes, work, out, given):  # type: ignore[no-untyped-def]
     """Write down in `out` what has been found, of which there is room for all; `ends` is known.
 
-    told: int64[4], how many states were made before, and known; whether each character is in a
+    given: int64[4], how many states were made before, and known; whether each character is in a
     class; from which place in `order` on it is to be found out what states read again and again, or
     -1.
     """
-    made, known, total, begin = told[0], told[1], told[2], told[3]
+    made, known, total, begin = given[0], given[1], given[2], given[3]
     for s in range(made, search.sizes[MADE]):
         out.came[s, 0] = search.came[s, 0]
         out.came[s, 1] = classes.letters[search.came[s, 1]]
@@ -255,9 +262,9 @@ def count_on(out, ranges, bounds, known, end):  # type: ignore[no-untyped-def]
             out.ends[to] = to >= least
             out.endless[to] = to >= least and most < 0
         for k in range(ranges.shape[0] if to >= 0 else 0):
-            out.spans[used, 0] = ranges[k, 0]
-            out.spans[used, 1] = ranges[k, 1]
-            out.spans[used, 2] = to
+            out.spans[used, SPAN_FIRST] = ranges[k, 0]
+            out.spans[used, SPAN_LAST] = ranges[k, 1]
+            out.spans[used, SPAN_STATE] = to
             used += 1
         out.order[s] = s
         out.first[s + 1] = used

@@ -1,4 +1,9 @@
-"""In: automata that are parts of an expression. Out: its states, as sets of states of these."""
+"""Explore an expression whose parts are automata: its states are sets of states of these.
+
+An expression with parts such as a product or a bounded repeat is an automaton of sub-automata: a
+node is a state of one of them, and where it may end, those that may follow begin as well. A state
+of the whole is a set of nodes (the subset construction).
+"""
 
 from __future__ import annotations
 
@@ -30,11 +35,11 @@ TOO_NARROW = -2
 
 
 class Nodes(NamedTuple):
-    """The states of all blocks, by one number each; those at which blocks begin come first.
+    """The states of all sub-automata, by one number each; their first states come first.
 
     moves: int32[n, C], what each of the classes of the whole leads to, -1 for nothing; known:
-    uint8[n], whether that is known; ends: uint8[n], whether the block may end there; block:
-    int32[n], which one it is.
+    uint8[n], whether that is known; ends: uint8[n], whether its text may end there, and 2 where
+    any text may follow; block: int32[n], which sub-automaton it is of.
     """
 
     moves: npt.NDArray[np.int32]
@@ -48,12 +53,12 @@ PLACES = types.NamedTuple([GRID, U8, U8, I32], Nodes)
 
 @lean(types.void(PLACES, SEARCH, U8, I32, I32, *[types.int64] * 3))
 def take_over(nodes, search, ends, numbers, classes, total, new, begin):  # type: ignore[no-untyped-def]
-    """Write down of the states of a block what has been found of them.
+    """Write down of the states of a sub-automaton what has been found of them.
 
-    search: theirs. ends: uint8[made], whether a text of the block may end in each. numbers:
-    int32[made], the nodes that they are. classes: int32[C], which of the block's classes each of
-    the whole is in, -1 for none; total: whether each character is in some class of the block.
-    new: the first state that is; begin: the place in `search.order` from which on moves are.
+    search: theirs. ends: uint8[made], whether its text may end in each. numbers:
+    int32[made], the nodes that they are. classes: int32[C], which of its classes each of
+    the whole is in, -1 for none; total: whether each character is in one of its classes. new:
+    the first state that is; begin: the place in `search.order` from which on moves are.
     """
     for s in range(new, search.sizes[MADE]):
         nodes.ends[numbers[s]] = ends[s] != 0
@@ -96,16 +101,16 @@ def unknown(known, row):  # type: ignore[no-untyped-def]
 
 
 @lean(types.int64(PLACES, GRID, BITS, SEARCH, U64, *[types.int64] * 3))
-def explore_blocks(nodes, after, states, search, row, start, near, end):  # type: ignore[no-untyped-def]
+def explore_sub_automata(nodes, after, states, search, row, start, near, end):  # type: ignore[no-untyped-def]
     """Find the moves of state `start` and of others behind it, until those of `end` are known.
 
     First come those of the next `near` numbers: many states are met with others like them.
 
-    after: int32[B, k], the nodes at which the blocks begin that may follow each, -1 for no more.
+    after: int32[B, k], the nodes at which those begin that may follow each, -1 for no more.
     states: uint64[S, W], the nodes of each state, plus 1, ascending, then 0. There must be room for
-    2 * C states more; others are found as far as it lasts. row: uint64[W], scratch.
-    Returns -1, or a node whose moves must be known first, or TOO_NARROW when a state has more than
-    W nodes. States with nodes whose moves are not known are left for later, but for `start`.
+    2 * C states more; others are found as far as it lasts. row: uint64[W], scratch. Returns -1, or
+    a node whose moves must be known first, or TOO_NARROW when a state has more than W nodes. States
+    with nodes whose moves are not known are left for later, but for `start`.
     """
     need = unknown(nodes.known, states[start])
     if need >= 0:
@@ -131,6 +136,7 @@ def explore_blocks(nodes, after, states, search, row, start, near, end):  # type
                 if target < 0:
                     continue
                 fits = fits and joined(row, target)
+                # It may end here: what follows it begins beside it.
                 if nodes.ends[target] != 0:
                     for j in range(after.shape[1]):
                         begun = numba.int64(after[nodes.block[target], j])

@@ -1,7 +1,7 @@
-"""In: sets of positions that a text may be read from. Out: the same without those not needed.
+"""Drop positions from a state that others in it cover (subsumption).
 
-A position is needless beside others that read all texts that it reads. Without them there are fewer
-sets: a few where each history of what has been read would have its own.
+A position is superfluous beside others that read all texts that it reads. Without it there are
+fewer sets: a few where each history of what has been read would have its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WORD, MASK, GOES_ON, RISES = 0, 1, 2, 3  # of a piece of a run
 
 @inlined
 def absorb(row, universal):  # type: ignore[no-untyped-def]
-    """Leave in the bits of a state the first row of `universal`, if all of some row are there.
+    """Leave the first row of `universal` in a state that includes some row of it.
 
     row: uint64[W]. universal: uint64[u, W], sets of positions that read any text.
     """
@@ -30,15 +30,18 @@ def absorb(row, universal):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def thin(row, runs):  # type: ignore[no-untyped-def]
-    """Leave of each run one position in the bits of a state: the last where it rises, or the first.
+def keep_one_per_run(row, runs):  # type: ignore[no-untyped-def]
+    """Leave of each run one position in a state: the last where it rises, or the first.
 
-    row: uint64[W]. runs: uint64[r, 4], see `regex_positions.Run.pieces`.
+    The positions of a run stand for a repeat; each reads all that the one before it (or behind)
+    does. row: uint64[W]. runs: uint64[r, 4], see `Run.pieces` in
+    `regular.lazy_dfa.glushkov`.
     """
     found = False
     for i in range(runs.shape[0]):
         w = runs[i, WORD]
         bits = row[w] & runs[i, MASK]
+        # A run may cross words: pieces that go on belong to the one before.
         found = found and runs[i, GOES_ON] != 0
         if bits != 0:
             row[w] ^= bits

@@ -1,6 +1,8 @@
-"""In: a node of a trie, and what a lexer state reads again and again. Out: bits of tokens.
+"""Skip whole subtrees of the trie, and set and clear the bits of tokens.
 
-A subtree all of whose characters a state reads, in any order and often enough, need not be walked.
+A lexer state inside a string loops: it reads a set of characters again and again and stays in the
+lexeme. A subtree all of whose characters it reads, in any order and often enough, need not be
+walked: all its tokens fit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""In: nothing. Out: the types of a vocabulary's trie, and of what lies below its nodes.
+"""The vocabulary as a trie in arrays, and what is known of its subtrees.
 
-What a walk asks of a node stands side by side: it jumps from node to node, and each place in memory
-that it has not seen takes longer than all it does there.
+Tokens are sorted by bytes, and nodes stand in depth-first order, so a walk is one loop: go to the
+next node, or jump to the end of the subtree where a byte is refused. What a walk asks of a node
+stands side by side in one row, since each cache line that it has not seen takes longer than all it
+does there.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ MANY = 255  #: characters: of more the same is said
 class Nodes(NamedTuple):
     """A trie's nodes in depth-first order, children by ascending byte.
 
-    at: int32[n, 4], the byte of each; its depth, 1 for first bytes; one past its subtree; the id of
-    the token that ends here, or -1.
-    extra_node, extra_token: int32[k], further ids for nodes whose bytes several tokens share.
-    root_child: int32[256], the node of depth 1 with each byte, or -1.
+    at: int32[n, 4], columns NODE_BYTE; NODE_DEPTH, 1 for first bytes; NODE_END, one past its
+    subtree; NODE_TOKEN, the id of the token that ends here, or -1. extra_node, extra_token:
+    int32[k], further ids for nodes whose bytes several tokens share. root_child: int32[256], the
+    node of depth 1 with each byte, or -1.
     """
 
     at: npt.NDArray[np.int32]
@@ -39,13 +41,13 @@ class Nodes(NamedTuple):
 class Subtrees(NamedTuple):
     """What is at and below each node of a trie.
 
-    at: int64[n, 4], in columns. WHOLE: bits of the groups (`automaton.byte_groups`) of all
+    at: int64[n, 4], in columns. WHOLE: bits of the byte groups (`regular.byte_groups`) of all
     characters that begin at the node or below, and of the broken ones where the node is within a
     character; BELOW: the same for those below, with the broken ones also where a character goes on
     below. HEIGHT: how many characters begin at the node and below at most, MANY for more. OWN: the
-    group of the character that begins at the node, IN_CHARACTER within one.
-    first: int32[n + 1], the place in `order` of the first token at it or below; order: int32[m],
-    the tokens in the order of nodes.
+    group of the character that begins at the node, IN_CHARACTER within one. first: int32[n + 1],
+    the place in `order` of the first token at it or below; order: int32[m], the tokens in the order
+    of nodes.
     """
 
     at: npt.NDArray[np.int64]

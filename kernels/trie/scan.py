@@ -1,6 +1,6 @@
-"""In: the rows of a byte automaton, a trie. Out: the tokens it can read, the state at each node.
+"""Walk the trie with a plain byte automaton: tokens that fit, and the state at each node.
 
-For automata without syntax. Their rows may be made while the walk goes on.
+For automata without a parser. Their rows may be made while the walk goes on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def walk_scan(rows, filled, nodes, top, row, reach, stack):  # type: ignore[no-u
     """Set bits of tokens below node `top` (-1: the root) that can be read from state `stack[0]`.
 
     rows: int32[S, 256], the next state or -1; filled: uint8[S], whether the row is there. row:
-    int32[words]. reach: int32[nodes below `top`], -1 everywhere at first; gets the state after each
-    node that is reached. stack: int32[depth + 2], one state per depth; the last entry is how many
-    nodes have been done. Returns a state whose row is missing (then call again), or -1.
+    int32[words], written. reach: int32[nodes below `top`], -1 everywhere at first; gets the state
+    after each node that is reached. stack: int32[depth + 2], one state per depth; the last entry is
+    how many nodes have been done. Returns a state whose row is missing (then call again), or -1.
     """
     base = 0
     last = numba.int64(nodes.at.shape[0])
@@ -38,6 +38,7 @@ def walk_scan(rows, filled, nodes, top, row, reach, stack):  # type: ignore[no-u
             missing = numba.int64(before)
             break
         state = rows[before, nodes.at[i, NODE_BYTE]]
+        # Refused: skip the subtree.
         if state < 0:
             i = numba.int64(nodes.at[i, NODE_END])
             continue

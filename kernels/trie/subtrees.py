@@ -1,4 +1,4 @@
-"""In: a vocabulary's trie. Out: which characters, how many, which tokens each subtree has."""
+"""Describe the subtrees of a vocabulary's trie: their characters, how many, and their tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numba
 from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
-from structgen.kernels.lexer.rows import call_provide
+from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.tables import BYTES, I32, I64, TABLES, U8
 from structgen.kernels.trie.nodes import (
     BELOW,
@@ -26,9 +26,10 @@ from structgen.kernels.trie.nodes import (
 
 @inlined
 def is_continued(byte, before, left):  # type: ignore[no-untyped-def]
-    """Whether `byte`, of which `left` are wanted behind byte `before`, goes on in a character."""
+    """Whether `byte` goes on in a UTF-8 character that lacks `left` bytes behind byte `before`."""
     low = 0x80
     high = 0xBF
+    # The second byte tells longer spellings and surrogates, which are not UTF-8 (RFC 3629).
     if before == 0xE0:
         low = 0xA0
     elif before == 0xED:
@@ -42,13 +43,16 @@ def is_continued(byte, before, left):  # type: ignore[no-untyped-def]
 
 @lean(types.void(NODES, BYTES, SUBTREES, U8, I64))
 def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-untyped-def]
-    """Write `subtrees`. group: uint8[256], the group of each byte, 0 for those that begin nothing.
+    """Fill `subtrees` for a trie.
 
-    left: uint8[n], written: how many bytes of the character are wanted behind each node; 255 where
-    the node's own byte is out of place. stack: int64[depth + 4], scratch.
+    group: uint8[256], the group of each byte, 0 for those that begin nothing. left: uint8[n],
+    written: how many bytes of the character are wanted behind each node; 255 where the node's own
+    byte is out of place. stack: int64[depth + 4], scratch.
     """
     count = 0
     stack[0] = 0
+    # Downwards, in the order of nodes: which character each byte is part of. The stack has, per
+    # depth, byte << 8 | how many bytes of its character are wanted.
     for i in range(nodes.at.shape[0]):
         subtrees.first[i] = count
         if nodes.at[i, NODE_TOKEN] >= 0:
@@ -72,6 +76,7 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
         subtrees.at[i, OWN] = own
         stack[depth] = byte << 8 | after
     subtrees.first[nodes.at.shape[0]] = count
+    # Upwards, children before parents: unions and heights of subtrees.
     one = numba.int64(1)
     for back in range(nodes.at.shape[0]):
         i = nodes.at.shape[0] - 1 - back
@@ -94,9 +99,10 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
 
 @lean(types.void(NODES, SUBTREES, I64, I64))
 def spell_tokens(nodes, subtrees, spelled, stack):  # type: ignore[no-untyped-def]
-    """Write bits of the groups of all characters of each token, one that goes on behind it as well.
+    """Write bits of the groups of all characters of each token.
 
-    spelled: int64[n], by token; stack: int64[depth + 4], scratch.
+    A character that goes on behind the token counts as well. spelled: int64[n], by token; stack:
+    int64[depth + 4], scratch.
     """
     stack[0] = 0
     for i in range(nodes.at.shape[0]):
@@ -112,7 +118,7 @@ def spell_tokens(nodes, subtrees, spelled, stack):  # type: ignore[no-untyped-de
 
 @lean(types.void(I64, types.int64, I32))
 def allow_letters(spelled, letters, row):  # type: ignore[no-untyped-def]
-    """The tokens with no characters but those of the groups with bits `letters`.
+    """Set the row of the tokens with no characters but those of the groups with bits `letters`.
 
     spelled: int64[32 * words], see `spell_tokens`; row: int32[words], written.
     """
@@ -126,11 +132,12 @@ def allow_letters(spelled, letters, row):  # type: ignore[no-untyped-def]
 
 @lean(types.int64(TABLES, NODES, I32, I64))
 def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
-    """How many characters the bytes down to each node begin, read from a free string `stack[0]`.
+    """Count the characters down to each node that a free string `stack[0]` has begun.
 
     started: int32[n], written for all nodes that the string contains and those where it ends; the
-    closing quote counts for nothing. stack: int64[depth + 4] as in `walk_inside`, and
-    `stack[-2]` the number of the looping state. Returns 0 when done or NEED_ROW.
+    closing quote counts for nothing. stack: int64[depth + 4] as in `walk_lexeme`, and `stack[-2]`
+    the number of the looping state, which is the one between two characters. Returns 0 when done or
+    NEED_ROW.
     """
     place = stack.shape[0] - 3
     looping = stack[place + 1]
@@ -139,7 +146,7 @@ def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
         depth = nodes.at[i, NODE_DEPTH]
         q = stack[depth - 1] & 0xFFFFFFFF
         if t.filled[q] == 0:
-            code = call_provide(t, q)
+            code = call_fill_row(t, q)
             if code < 0:
                 stack[place] = i
                 return code

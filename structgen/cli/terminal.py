@@ -62,7 +62,7 @@ class Terminal:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
     def progress(self, text: str) -> None:
-        """Show `text` in place of the last progress line; nothing where nobody looks on."""
+        """Show `text` in place of the last progress line; nothing where no person reads it."""
         now = time.monotonic()
         if now - self._last < REDRAW or not is_terminal(self.err) or is_dumb():
             return

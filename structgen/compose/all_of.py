@@ -58,11 +58,11 @@ class AllOf(Spec):
         found = [(spec, spec.language()) for spec in texts]
         languages = [language for _, language in found if language is not None]
         others = [spec for spec, language in found if language is None]
-        endless = [spec for spec in others if not _finite(spec)]
-        if len(endless) > 1:
-            told = {id(spec): spec.regular_language() for spec in endless}
-            languages += [language for language in told.values() if language is not None]
-            others = [spec for spec in others if told.get(id(spec)) is None]
+        infinite = [spec for spec in others if not _is_finite(spec)]
+        if len(infinite) > 1:
+            regular_of = {id(spec): spec.regular_language() for spec in infinite}
+            languages += [language for language in regular_of.values() if language is not None]
+            others = [spec for spec in others if regular_of.get(id(spec)) is None]
         return others, intersect(*languages) if languages else None
 
     def language(self) -> Language | None:
@@ -113,9 +113,9 @@ class AllOf(Spec):
                     f"no text fits all of {words}", expected="rules that do not exclude each other"
                 )
             rules.append(_Rules(language, words))
-        first, *more = [*sorted(others, key=_finite), *rules]
+        first, *more = [*sorted(others, key=_is_finite), *rules]
         for spec in more:
-            if not _finite(spec):
+            if not _is_finite(spec):
                 raise UnsupportedSchemaError(
                     f"all_of has two specs that are not regular, {first.kind} and {spec.kind}",
                     hint="combine JSON Schemas with allOf in one; state the rest as patterns",
@@ -192,7 +192,7 @@ def all_of(*specs: Any) -> Spec:
     return AllOf(tuple(map(as_spec, specs)))
 
 
-def _finite(spec: Spec) -> bool:
+def _is_finite(spec: Spec) -> bool:
     """Whether the automaton of a spec has finitely many positions for certain."""
     if spec.language() is not None:
         return True
@@ -200,11 +200,11 @@ def _finite(spec: Spec) -> bool:
     from structgen.compose.tags import Tag, Tags
 
     if isinstance(spec, InOrder | AnyOf):
-        return all(map(_finite, spec.specs))
+        return all(map(_is_finite, spec.specs))
     if isinstance(spec, Tags):
-        return all(map(_finite, spec.tags))
+        return all(map(_is_finite, spec.tags))
     if isinstance(spec, Tag):
-        return spec.content is None or _finite(spec.content)
+        return spec.content is None or _is_finite(spec.content)
     return isinstance(spec, FreeText)
 
 

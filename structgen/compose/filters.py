@@ -66,9 +66,9 @@ class Filter(MachineSpec):
         return TextMachine(language, f"text that keeps {self}")
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name}={value!r}" for name, value in self.options if value)
-        told = told if self.spec is None else repr(self.spec)
-        return f"{self.rule}({told})"
+        options_text = ", ".join(f"{name}={value!r}" for name, value in self.options if value)
+        options_text = options_text if self.spec is None else repr(self.spec)
+        return f"{self.rule}({options_text})"
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""

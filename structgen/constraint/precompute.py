@@ -2,7 +2,7 @@
 
 Breadth-first, by single bytes, so that every way to cut a text into tokens is covered. Positions
 that are known to have the same futures are followed once: an automaton that is finite up to those
-is explored to its end, another one as far as it is told to.
+is explored to its end, another one up to `max_states`.
 """
 
 from __future__ import annotations

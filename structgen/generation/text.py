@@ -63,7 +63,9 @@ class Text:
 
     def take(self, *, ended: bool) -> str:
         """The new characters that are certain to stay; all of them when the text has ended."""
-        size = len(self._waiting) - (0 if ended else partial_match_length(self._waiting, self._stops))
+        size = len(self._waiting) - (
+            0 if ended else partial_match_length(self._waiting, self._stops)
+        )
         piece, self._waiting = self._waiting[:size], self._waiting[size:]
         if piece:
             self._streamed.append(piece)

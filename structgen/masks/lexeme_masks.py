@@ -105,7 +105,7 @@ class LexemeMasks:
         # ring.
         self._recent = np.full(RECENT + 1, -1, np.int32)
         self._turn = 0
-        self._room = self._walk.Crossings(
+        self._room = self._walk.LexemeEnds(
             node=np.empty(ENDS_AT_FIRST, np.int32),
             label=np.empty(ENDS_AT_FIRST, np.int32),
             before=np.empty(ENDS_AT_FIRST, np.uint8),
@@ -136,7 +136,7 @@ class LexemeMasks:
 
     def is_described(self, q: int) -> bool:
         """Whether Python described a lexer state; if not, it is one of an embedded DFA."""
-        return bool(self._engine.tables.within[q, self._engine.kernel_tables.OWNER] < 0)
+        return bool(self._engine.tables.state_info[q, self._engine.kernel_tables.OWNER] < 0)
 
     def is_scalar(self, q: int) -> bool:
         """Whether a lexer state is within the text of a string or number."""
@@ -144,12 +144,12 @@ class LexemeMasks:
             state = self._engine.state(q)
             return isinstance(state, Text) and isinstance(state.role, Scalar)
         self._engine.targets(q)
-        k, info = self._engine.kernel_tables, self._engine.tables.within[q]
+        k, info = self._engine.kernel_tables, self._engine.tables.state_info[q]
         return bool(info[k.KIND] == k.SPANS_TEXT and info[k.FLAGS] & k.SCALARS)
 
     def is_whitespace(self, q: int) -> bool:
         """Whether a lexer state is within white space."""
-        if self._engine.tables.accept[q] == self._engine.kernel_tables.SKIP_LABEL:
+        if self._engine.tables.accept[q] == self._engine.kernel_tables.SKIP_TERMINAL:
             return True
         return self.is_described(q) and isinstance(self._engine.state(q), Gap)
 
@@ -183,7 +183,7 @@ class LexemeMasks:
         engine = self._engine
         if q < self._shared_states or not self._shared_states:
             return q if self._shared_states else None
-        if not engine.tables.within[q, engine.kernel_tables.KIND]:
+        if not engine.tables.state_info[q, engine.kernel_tables.KIND]:
             state = engine.state(q) if engine.is_new else None
             return ByIdentity(state) if isinstance(state, Fork | Either) else None
         found = embedded_dfa.shared_key(engine, q)
@@ -223,7 +223,7 @@ class LexemeMasks:
         if near >= 0:
             other = self.of(near)
             mask = self._run_walk(
-                self._difference.walk_apart,
+                self._difference.walk_difference,
                 lambda: (self._shared_masks.subtrees_at, engine.loops, other.address, near),
                 other.row.copy(),
                 stack,
@@ -231,7 +231,7 @@ class LexemeMasks:
         else:
             known = np.array([groups, most, 0], np.int64)
             mask = self._run_walk(
-                self._walk.walk_inside,
+                self._walk.walk_lexeme,
                 lambda: (self._shared_masks.subtrees_at, engine.loops, known),
                 self._shared_masks.tokens_of_groups(groups, most).copy(),
                 stack,
@@ -316,7 +316,7 @@ class LexemeMasks:
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0], known = q, np.array([0, 0, free], np.int64)
         found = self._run_walk(
-            self._walk.walk_inside,
+            self._walk.walk_lexeme,
             lambda: (self._shared_masks.subtrees_at, self._engine.loops, known),
             mask.row & self._shared_masks.tokens_up_to(free),
             stack,

@@ -69,7 +69,7 @@ class Recipes:
             larger = hash_table(2 * len(self.table))
             kernels("tables").rehash(self.table, larger)
             self.table = larger
-        kernels("masks.same_mask").keep_plan(self.table, key, packed.address, recipe)
+        kernels("masks.same_mask").store_recipe(self.table, key, packed.address, recipe)
 
 
 class LexiconCache:
@@ -117,15 +117,15 @@ class MaskCache:
         else:
             kinds, self._recipes = lexicon_cache.copies()
         self._k = kernels("masks.mask_cache")
-        self._arrays = self._k.Known(
+        self._arrays = self._k.MaskCache(
             kinds=kinds,
-            plans=self._recipes.table,
+            recipes=self._recipes.table,
             places=np.full(SLOTS, -1, np.int64),
             records=np.empty(RECORD_WORDS, np.int64),
             key=np.empty(0, np.int64),
             sizes=np.zeros(8, np.int64),
         )
-        self._arrays.sizes[self._k.PAIR] = DEAD
+        self._arrays.sizes[self._k.POSITION] = DEAD
         self._packed = PackedArrays(len(self._arrays))
         self.address = self._packed.address
         self.make_room(1)
@@ -148,7 +148,7 @@ class MaskCache:
         arrays = arrays._replace(records=with_room(arrays.records, room, None))
         if 4 * int(arrays.sizes[k.COUNT]) > len(arrays.places):
             larger = np.full(4 * len(arrays.places), -1, np.int64)
-            k.find_again(arrays.records, used, larger)
+            k.rehash_records(arrays.records, used, larger)
             arrays = arrays._replace(places=larger)
         self._store(arrays)
 
@@ -172,14 +172,14 @@ class MaskCache:
         """
         row = base.row.view()
         row.flags.writeable = False
-        recipe = kernels("masks.same_mask").Plan(row, np.array(numbers, np.int64))
+        recipe = kernels("masks.same_mask").Recipe(row, np.array(numbers, np.int64))
         packed = PackedArrays(len(recipe))
         self._recipes.add(key, recipe, packed, base)
-        if self._recipes.table is not self._arrays.plans:
-            self._store(self._arrays._replace(plans=self._recipes.table))
+        if self._recipes.table is not self._arrays.recipes:
+            self._store(self._arrays._replace(recipes=self._recipes.table))
         if lexicon_cache is not None:
             lexicon_cache.add_recipe(key, recipe, packed, base)
 
     def _store(self, arrays: Any) -> None:
         self._arrays = arrays
-        self._k.keep_known(arrays, self.address)
+        self._k.store_cache(arrays, self.address)

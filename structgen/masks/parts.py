@@ -22,9 +22,9 @@ _NBYTES = attrgetter("nbytes")
 
 def _packed(lexeme_ends: Any) -> PackedArrays:
     """The lexeme ends' arrays where kernels read them, with room for boundary tokens behind."""
-    count = len(lexeme_ends) + len(kernels("masks.boundary_tokens").Beyond._fields)
+    count = len(lexeme_ends) + len(kernels("masks.boundary_tokens").BoundaryTokens._fields)
     packed = PackedArrays(count)
-    kernels("masks.entry_points").keep_crossings(lexeme_ends, packed.address)
+    kernels("masks.entry_points").store_lexeme_ends(lexeme_ends, packed.address)
     return packed
 
 
@@ -32,9 +32,9 @@ def _packed(lexeme_ends: Any) -> PackedArrays:
 def _no_lexeme_ends() -> tuple[Any, PackedArrays]:
     """The lexeme ends of a state in which no token ends the lexeme."""
     sizes = {"before": np.uint8, "text": np.uint8}
-    names = kernels("masks.lexeme_walk").Crossings._fields
+    names = kernels("masks.lexeme_walk").LexemeEnds._fields
     arrays = [np.zeros(int(name == "start"), sizes.get(name, np.int32)) for name in names]
-    none = kernels("masks.lexeme_walk").Crossings(*arrays)
+    none = kernels("masks.lexeme_walk").LexemeEnds(*arrays)
     return none, _packed(none)
 
 
@@ -74,7 +74,7 @@ class LexemeMask:
         sizes = np.where(ends.before, 1, nodes.at[ends.node, end_column] - ends.node)
         room = int(sizes.sum())
         terminals = np.unique(ends.label)
-        found = kernels("masks.boundary_tokens").Beyond(
+        found = kernels("masks.boundary_tokens").BoundaryTokens(
             label=terminals,
             first=np.zeros(256 * len(terminals) + 1, np.int32),
             node=np.zeros(room, np.int32),
@@ -83,12 +83,12 @@ class LexemeMask:
             ended=np.zeros(len(ends.node), np.int32),
             ends=np.zeros(len(terminals) + 1, np.int32),
         )
-        kernels("masks.boundary_tokens").arrange(nodes, ends, found)
+        kernels("masks.boundary_tokens").sort_by_next_byte(nodes, ends, found)
         entries, ended = int(found.first[-1]), int(found.ends[-1])
         used = {name: getattr(found, name)[:entries].copy() for name in ("node", "end", "token")}
         self.boundary_tokens = found._replace(**used, ended=found.ended[:ended].copy())
         self.nbytes += sum(array.nbytes for array in self.boundary_tokens)
-        kernels("masks.entry_points").keep_beyond(self.boundary_tokens, self.address)
+        kernels("masks.entry_points").store_boundary_tokens(self.boundary_tokens, self.address)
 
 
 class CharacterCounts(NamedTuple):

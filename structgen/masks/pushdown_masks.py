@@ -99,14 +99,14 @@ class PushdownMasks(Masks):
         It is one with an equal lexer state, stack signature and answers to lookups; or, as this
         position's row edits are then made, one whose row turns out to be the same.
         """
-        return self._find_same(at, self._same_mask.ANEW)
+        return self._find_same(at, self._same_mask.RESTART)
 
     def write(self, at: int, row: Row) -> bool:
         """See `Masks.write`: a base row, and the edits that `cached_position` has just made."""
         given = self._nodes_at, self._mask_cache.address, at, row
         ends = self._same_mask.write(*given)
         if ends < 0:  # the edits at hand are those of another position
-            self._find_same(at, self._same_mask.ANEW | self._same_mask.IN_ANY_CASE)
+            self._find_same(at, self._same_mask.RESTART | self._same_mask.REBUILD)
             ends = self._same_mask.write(*given)
         return bool(ends)
 
@@ -123,12 +123,12 @@ class PushdownMasks(Masks):
         names is added, and it goes on. Codes above AGAIN come from the middle of a walk, which goes
         on where it stopped.
         """
-        engine, seek = self._engine, self._same_mask.seek
+        engine, seek = self._engine, self._same_mask.find_same
         found: int = seek(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
         while found < DEAD:
-            if found > self._same_mask.AGAIN:
+            if found > self._same_mask.RESTART_BELOW:
                 engine.fill_on_demand(found)
-                how &= ~self._same_mask.ANEW
+                how &= ~self._same_mask.RESTART
             else:
                 self._fill_cache(found, at)
             found = seek(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
@@ -137,25 +137,25 @@ class PushdownMasks(Masks):
     def _fill_cache(self, code: int, at: int) -> None:
         """Add what the cache lacks before a position can be looked up or walked from."""
         engine, same_mask = self._engine, self._same_mask
-        if code == same_mask.NEED_PLAN:
+        if code == same_mask.NEED_RECIPE:
             self._add_recipe(*engine.tables.need[:4].tolist())
-        elif code == same_mask.NEED_SAID:
+        elif code == same_mask.NEED_KIND:
             q = at >> 32
             kind = self._kind(q)
             self._mask_cache.set_kind(q, kind)
             if self._lexicon_cache is not None and q < self._shared_states:
                 self._lexicon_cache.set_kind(q, kind)
         elif code == same_mask.NEED_LEXEME:
-            engine.fire(at & 0xFFFFFFFF, engine.kernel_tables.SKIP_LABEL)
+            engine.fire(at & 0xFFFFFFFF, engine.kernel_tables.SKIP_TERMINAL)
         elif code == same_mask.NEED_ROOM:
-            self._mask_cache.make_room(len(engine.tables.asked))
+            self._mask_cache.make_room(len(engine.tables.lookups))
         else:
             engine.fill_on_demand(engine.NEED_SPACE)
 
     def _kind(self, q: int) -> int:
         """The bits of a lexer state in the cache's `kinds`; see `kernels.masks.mask_cache`."""
         strategy, k = self._strategy_of(q), self._cache_kernels
-        kind = k.SAID
+        kind = k.DESCRIBED
         if strategy is not Strategy.LISTED and self._lexeme_masks.is_scalar(q):
             kind |= k.SCALAR
         if strategy is Strategy.ENTRY:
@@ -173,17 +173,17 @@ class PushdownMasks(Masks):
         if around >= 0:
             space = self._lexeme_masks.of(around)
             parts = parts_of.ENTRY if space.boundary_tokens else 0
-        strategy = self._strategy_of(state) if kind == same_mask.OWN else None
+        strategy = self._strategy_of(state) if kind == same_mask.OF_STATE else None
         if kind == same_mask.OF_WORDS or strategy is Strategy.NARROW:
             parts, state = parts | parts_of.NARROW, -1
         elif kind == same_mask.OF_KEYS or strategy is Strategy.LISTED:
             parts |= parts_of.LISTED
             # Beside the words, any other text may stand there: its lexer state, or -1.
-            state = int(self._engine.tables.within[state, k.REST]) if strategy else state
+            state = int(self._engine.tables.state_info[state, k.FALLBACK]) if strategy else state
         if state >= 0:
             lexeme = self._lexeme_masks.of(state)
             if len(lexeme.lexeme_ends.node):
-                parts |= parts_of.CROSSING
+                parts |= parts_of.BOUNDARY
                 parts |= 0 if lexeme.boundary_tokens is None else parts_of.SORTED
         lexicon_cache = self._lexicon_cache if max(asked, around) < self._shared_states else None
         base = self._base_row(lexeme, space)
@@ -218,13 +218,13 @@ class PushdownMasks(Masks):
     def _choose_strategy(self, q: int) -> Strategy:
         """Decide how to find the tokens of a lexer state."""
         engine, k = self._engine, self._engine.kernel_tables
-        if not engine.tables.within[q, k.KIND]:
+        if not engine.tables.state_info[q, k.KIND]:
             engine.targets(q)  # embeds listed words, if that is what it begins
-        info = engine.tables.within[q].tolist()
+        info = engine.tables.state_info[q].tolist()
         if 0 < info[k.KIND] < k.SPANS_TEXT:
             return Strategy.LISTED if info[k.FLAGS] & k.KEYS else Strategy.NARROW
         engine.targets(q)
-        if engine.tables.accept[q] == k.SKIP_LABEL:
+        if engine.tables.accept[q] == k.SKIP_TERMINAL:
             return Strategy.ENTRY
         if info[k.OWNER] >= 0:
             return Strategy.WIDE

@@ -1,4 +1,4 @@
-"""Finds what computes the token masks of an automaton.
+"""Find the class that computes the token masks of an automaton.
 
 An automaton knows nothing of vocabularies. Its class names the class of its masks
 (`Automaton.MASKS`), which stands above it, and is imported when masks are first asked for.

@@ -1,8 +1,8 @@
 """Pack mask rows into arrays for a file, and make each again when it is needed.
 
 Rows of one constraint resemble each other: most are a few tokens, or all that may stand in a string
-and a few tokens. So a row is stored as the words in which it differs from another one, which takes
-a fiftieth of the room, and is put together when it is first needed.
+and a few tokens. So a row is stored as a *delta row*: the words in which it differs from an earlier
+one, at most MAX_DEPTH rows deep. That takes a fiftieth of the memory.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ import numpy.typing as npt
 from structgen.errors import ArtifactError
 from structgen.masks.bitmask import row_id
 
-LAST = 32  # a row is compared with the whole ones, and with so many before it
-MAX_DEPTH = 6  # rows put together to make one
-EMPTY, WHOLE = -1, -2  # instead of another row: the row without tokens, or none at all
+LAST = 32  # a row is compared with so many rows before it, and with all whole ones
+MAX_DEPTH = 6  # rows that are put together to make one
+# Instead of the place of another row:
+EMPTY = -1  # the row without tokens
+WHOLE = -2  # none, all words are stored
 
 Arrays = dict[str, npt.NDArray[Any]]
 Row = npt.NDArray[np.int32]
-Kept = tuple[Callable[[int], Row], int]  #: what makes a row again when called, and with which place
+Kept = tuple[Callable[[int], Row], int]  #: what makes a row again: a function, and its argument
 
 
 class Part(Protocol):
-    """An array of which parts are taken: `container.Section`, or a numpy array."""
+    """An array that is read by slices: a `container.Section`, or a numpy array."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """As of a numpy array."""
+        """As in numpy."""
 
     @property
     def ndim(self) -> int:
-        """As of a numpy array."""
+        """As in numpy."""
 
     def __len__(self) -> int:
         """Number of entries along the first axis."""
@@ -45,12 +47,15 @@ class Part(Protocol):
 
 
 def pack(words: int, rows: Mapping[int, Kept]) -> Arrays:
-    """The arrays that `SavedRows` reads. rows: by position, what makes its mask, int32[words].
+    """Pack rows into the arrays that `SavedRows` reads.
 
-    Returns `positions` int64[n], ascending; `places` int64[n], where in `records` int32 the row of
-    each begins, with: the place of an earlier row (or EMPTY or WHOLE); in how many words it differs
-    from that one; what stands in these; and which these are, in as few bytes as hold each. A WHOLE
-    one resembles none: all its words stand there.
+    rows: by position, a function that makes its row int32[words], and its argument. Returns:
+
+    - positions: int64[n], ascending;
+    - places: int64[n], where in `records` the record of each position's row begins;
+    - records: int32[], each: the place of an earlier row (or EMPTY or WHOLE), the number of words
+      in which the row differs from that one, their values, and their indices in the smallest
+      unsigned type that holds them (none for a WHOLE one, which has all words).
     """
     positions = sorted(rows)
     made: dict[Kept, int] = {}
@@ -73,7 +78,8 @@ def pack(words: int, rows: Mapping[int, Kept]) -> Arrays:
         found = [(np.count_nonzero(row), EMPTY)]
         found += [(np.count_nonzero(row != r), k) for k, r in near.items() if depths[k] < MAX_DEPTH]
         count, base = min(found)
-        if 3 * count > 2 * words:  # a word that is named takes six bytes, and four in a whole row
+        # A word that differs takes six bytes with its index, and four in a whole row.
+        if 3 * count > 2 * words:
             base, values, names = WHOLE, row, b""
         else:
             changed = np.flatnonzero(row != (0 if base == EMPTY else near[base]))
@@ -95,7 +101,7 @@ def pack(words: int, rows: Mapping[int, Kept]) -> Arrays:
 
 @lru_cache(maxsize=16)
 def _narrow(words: int) -> np.dtype[Any]:
-    """The dtype of what names one of so many words."""
+    """The dtype of indices of so many words."""
     return np.dtype(np.min_scalar_type(words))
 
 
@@ -105,11 +111,9 @@ NAMES = tuple(_FORMS)
 
 
 class SavedRows:
-    """The rows that `pack` stored, made again one by one. `len()` is how many positions have one.
+    """The rows that `pack` stored, made again one by one; `len()` counts their positions.
 
-    `words`: of each row.
-
-    Nothing in the arrays is believed: what would lead outside them raises ArtifactError.
+    Nothing in the arrays is trusted: what would lead outside them raises ArtifactError.
     """
 
     def __init__(self, words: int, arrays: Mapping[str, Part], place: str = "") -> None:
@@ -170,11 +174,11 @@ class SavedRows:
         try:
             for words, values in reversed(changes):
                 row[words] = values
-        except IndexError:  # it names a word that no row has
+        except IndexError:  # an index that no row has
             raise self._damaged("records") from None
 
     def _record(self, place: int) -> tuple[int, npt.NDArray[Any], Row]:
-        """What a row is made from: another's place, words in which it differs, their values."""
+        """A record: place of the row that it builds on, indices of words that differ, values."""
         head = self._records[place : place + 2].tolist()
         if len(head) < 2:
             raise self._damaged("places")
@@ -194,10 +198,10 @@ class SavedRows:
 
 
 class Saved(NamedTuple):
-    """What a file gives back at once.
+    """What a constraint takes from its file at once.
 
-    rows: those that were made; start: the position before any text; writes_all_bytes: whether the
-    vocabulary can write every byte.
+    rows: its saved mask rows. start: the position before any text. writes_all_bytes: whether the
+    vocabulary has a token for each single byte.
     """
 
     rows: SavedRows

@@ -164,7 +164,7 @@ class SavedParts:
         # Ends a to b and bytes of text c to d; `start` has one entry more than ends for each mask.
         (a, c), (b, d) = self._ends[index : index + 2].tolist()
         arrays = self._arrays
-        ends = kernels("masks.lexeme_walk").Crossings(
+        ends = kernels("masks.lexeme_walk").LexemeEnds(
             node=arrays["node"][a:b].copy(),
             label=arrays["label"][a:b].copy(),
             before=arrays["before"][a:b].copy(),

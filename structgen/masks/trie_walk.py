@@ -1,4 +1,8 @@
-"""Walk a vocabulary's trie with a byte automaton whose transitions are rows of a table."""
+"""Walk a vocabulary's trie with a byte automaton whose transitions are rows of a table.
+
+For automata that are not the pushdown automaton (scans, products, embedded specs): their positions
+are states with rows int32[256] of targets, filled when a walk first needs them.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +27,16 @@ Rows = Callable[[], tuple[Ints, Filled]]
 
 
 class TrieWalk:
-    """Walks the trie of one vocabulary.
+    """Walks of the trie of one vocabulary.
 
-    words: int32 words of a row. trie: that of the vocabulary; nodes: as kernels take it.
+    words: 32-bit words of a mask row. trie: that of the vocabulary. nodes: its arrays for kernels.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
         self.words = vocabulary.words
         self.trie, self.nodes = trie, shared_masks(vocabulary).nodes
-        self._spread = kernels("masks.lexeme_walk").spread
+        self._spread = kernels("masks.lexeme_walk").set_duplicates
         self._scan = kernels("trie.scan").walk_scan
         self._depth = trie.max_depth
         self._parents: Ints | None = None
@@ -40,7 +44,7 @@ class TrieWalk:
 
     @property
     def parents(self) -> Ints:
-        """The node above each node, -1 for those below the root."""
+        """int32[nodes]: the node above each node, -1 for children of the root."""
         if self._parents is None:
             parents = np.full(len(self.trie), -1, np.int32)
             above = np.flatnonzero(self.trie.depth == 1)
@@ -61,7 +65,7 @@ class TrieWalk:
         return bytes(out)
 
     def candidates(self, lasts: ByteSet, firsts: ByteSet) -> Candidates:
-        """The nodes with a byte of `lasts` and a child with one of `firsts`."""
+        """The nodes with a byte of `lasts` that have a child with a byte of `firsts`."""
         found = self._candidates.get((lasts, firsts))
         if found is None:
             byte = self.trie.byte
@@ -72,7 +76,7 @@ class TrieWalk:
         return found
 
     def spread(self, row: Row) -> None:
-        """Give tokens with the same bytes the same bits."""
+        """Set the bits of duplicates: tokens with the same bytes as one whose bit is set."""
         self._spread(self.nodes, row)
 
     def forbid(self, row: Row, node: int) -> None:
@@ -84,10 +88,11 @@ class TrieWalk:
     def reached(
         self, rows: Rows, fill: Callable[[int], None], at: int, node: int, row: Row
     ) -> tuple[Ints, Ints]:
-        """Or the tokens below `node` that state `at` reads into `row`.
+        """OR into `row` the tokens below `node` that can be read from state `at`.
 
-        rows: the rows as they are now, and which of them are there; fill: makes a row. Returns the
-        nodes below `node` that are reached (ascending), and the state after each.
+        rows: returns the table as it is now, int32[S, 256], and which rows are filled, uint8[S].
+        fill: fills the row of a state. Returns the nodes below `node` that are reached (ascending),
+        and the state after each.
         """
         end = int(self.trie.end[node]) if node >= 0 else len(self.trie)
         reach = np.full(end - node - 1, -1, np.int32)
@@ -100,7 +105,7 @@ class TrieWalk:
 
 
 class Candidates:
-    """Some nodes of a trie. nodes: int32[n], ascending; vocabulary: their paths as tokens."""
+    """Some nodes of a trie (int32[n], ascending), and a vocabulary of their paths."""
 
     def __init__(self, walk: TrieWalk, nodes: Ints) -> None:
         self.nodes = nodes
@@ -109,12 +114,12 @@ class Candidates:
 
     @property
     def few(self) -> bool:
-        """Whether they are few enough for a walk of their own to pay."""
+        """Whether they are so few that a walk of their own pays."""
         return 4 * len(self.nodes) <= len(self._walk.trie)
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Token i is the path to `nodes[i]`; there must be some."""
+        """A vocabulary whose token i is the path to `nodes[i]`; there must be some nodes."""
         if self._vocabulary is None:
             from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -129,5 +134,5 @@ def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
     return found
 
 
-#: The walk of a vocabulary, the same for all who ask.
+#: The `TrieWalk` of a vocabulary, made once.
 trie_walk = per_vocabulary(TrieWalk)

@@ -127,7 +127,7 @@ def test_equal_states_are_found_however_often_the_table_grows(
             bytes_.append(engine.next_bytes(at))
             at, _ = engine.run(at, bytes((byte,)))
             assert at >= 0
-        made.append((engine.states_made, len(engine.tables.alike), bytes_))
+        made.append((engine.states_made, len(engine.tables.span_slots), bytes_))
     (states, slots, rows), (others, more, same) = made
     assert states == others
     assert rows == same

@@ -54,10 +54,10 @@ def test_drafts_are_counted_and_change_nothing(
     plain = capsys.readouterr().out
     fast = [*options, "--speculate", "auto", "--stats"]
     assert main(["generate", person, PROMPT, *fast]) == 0
-    told = capsys.readouterr()
-    assert told.out == plain
-    assert "auto: " in told.err
-    assert "tokens per forward pass" in told.err
+    captured = capsys.readouterr()
+    assert captured.out == plain
+    assert "auto: " in captured.err
+    assert "tokens per forward pass" in captured.err
     assert main(["generate", person, PROMPT, *options, "--speculate", "outo"]) == 2
     assert "auto" in capsys.readouterr().err
 
@@ -70,10 +70,10 @@ def test_a_stop_sequence_ends_the_text(
     whole = capsys.readouterr().out
     stop = ["--stop-sequence", "{", "--stop-sequence", "e", "--stats"]
     assert main(["generate", person, PROMPT, *options, *stop]) == 0
-    told = capsys.readouterr()
-    assert fits(told.out)
-    assert len(told.out) < len(whole)
-    assert "end: stop" in told.err
+    captured = capsys.readouterr()
+    assert fits(captured.out)
+    assert len(captured.out) < len(whole)
+    assert "end: stop" in captured.err
     assert main(["generate", person, PROMPT, *options, "--stop-sequence", ""]) == 2
 
 

@@ -1,6 +1,6 @@
 """A reference for tags: whether a text is one of a tree's texts, by trying everything.
 
-The naive twin of the specs of `structgen.compose`: it imports nothing from them. A form reads a
+A naive reference for the specs of `structgen.compose`: it imports nothing from them. A form reads a
 text from some place and says where it may have ended.
 """
 

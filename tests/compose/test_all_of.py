@@ -135,11 +135,11 @@ def test_schemas_with_free_strings_keep_rules(rule: Any, keeps: Any) -> None:
         visits = laws.walk(c, rng, 25)
         laws.goes_on(c, visits[-1][1])
         laws.mask_is_advance(c, visits[len(visits) // 2][1])
-        told = visits[-1][0] + c.shortest_completion(visits[-1][1])
-        assert decide(told)
-        sg.check(spec, told)
+        text_out = visits[-1][0] + c.shortest_completion(visits[-1][1])
+        assert decide(text_out)
+        sg.check(spec, text_out)
         if keeps is not None:
-            assert keeps(told.decode())
+            assert keeps(text_out.decode())
 
 
 def test_rules_that_exclude_a_schema_are_refused() -> None:

@@ -111,9 +111,9 @@ def test_what_a_rule_bounds_on_one_side_only_is_bounded_on_both() -> None:
     """As many b as a, and two b: two a, which is seen when the third is read."""
     spec = sg.all_of(SAME, sg.Regex("a*bb"))
     sg.check(spec, "aabb")
-    with pytest.raises(ValidationError, match="byte 2") as told:
+    with pytest.raises(ValidationError, match="byte 2") as raised:
         sg.check(spec, "aaa")
-    assert "also" in (told.value.expected or "")
+    assert "also" in (raised.value.expected or "")
     with pytest.raises(UnsatisfiableSchemaError, match="no text fits all"):
         sg.all_of(SAME, sg.Regex("a(aa)*b(bb)*b")).automaton()
 

@@ -95,5 +95,5 @@ def test_random_walks_over_real_tokens_finish(constraint: sg.Constraint) -> None
             token = rng.choice(np.flatnonzero(unpack(row, constraint.vocabulary.size)).tolist())
             state = constraint.advance(state, token)
             text += constraint.vocabulary.token_bytes(token)
-        told = (text + constraint.shortest_completion(state)).decode(errors="replace")
-        assert spec.parse(told)[0].name == "look"
+        text_out = (text + constraint.shortest_completion(state)).decode(errors="replace")
+        assert spec.parse(text_out)[0].name == "look"

@@ -35,19 +35,19 @@ short = st.text("ab<>", min_size=1, max_size=3)
 
 @st.composite
 def tags(draw: Any) -> tuple[Tag, ref.Marked]:
-    """A tag and its twin."""
+    """A tag and its reference."""
     begin, end = draw(short), draw(st.text("ab<>", max_size=2))
     pattern = draw(st.sampled_from([*PATTERNS, None]))
     if pattern is None:
         end = end or ">"
         return Tag(begin, None, end), ref.Marked(begin.encode(), None, end.encode())
-    twin = ref.Marked(begin.encode(), ref.Pattern(pattern), end.encode())
-    return Tag(begin, sg.Regex(pattern), end), twin
+    model = ref.Marked(begin.encode(), ref.Pattern(pattern), end.encode())
+    return Tag(begin, sg.Regex(pattern), end), model
 
 
 @st.composite
 def tagged_texts(draw: Any) -> tuple[Tags, ref.Text]:
-    """Free text with tags and its twin; None-free: drawn again when the options are refused."""
+    """Free text with tags and its reference; drawn again when the options are refused."""
     drawn = draw(st.lists(tags(), min_size=1, max_size=3))
     triggers = draw(st.sampled_from([None, 1]))
     named = None if triggers is None else tuple({tag.begin[:triggers] for tag, _ in drawn})
@@ -67,42 +67,42 @@ def tagged_texts(draw: Any) -> tuple[Tags, ref.Text]:
     except (SpecError, UnsatisfiableSchemaError):
         spec = Tags(tuple(tag for tag, _ in drawn), text="none", separator=separator)
         options, excludes = {"text": "none"}, []
-    twin = ref.Text(
-        [twin for _, twin in drawn],
+    model = ref.Text(
+        [model for _, model in drawn],
         [trigger.encode() for trigger in spec.triggers or ()],
         separator=separator.encode(),
         excludes=[text.encode() for text in excludes],
         **options,
     )
-    return spec, twin
+    return spec, model
 
 
 @given(tagged_texts())
-def test_the_texts_are_those_of_the_naive_twin(drawn: tuple[Tags, ref.Text]) -> None:
-    """Every text of up to five letters is accepted iff the twin accepts it."""
-    spec, twin = drawn
+def test_the_texts_are_those_of_the_reference(drawn: tuple[Tags, ref.Text]) -> None:
+    """Every text of up to five letters is accepted iff the reference accepts it."""
+    spec, model = drawn
     automaton = spec.automaton()
     for text in ref.texts_up_to(LETTERS, 5):
         at, _ = automaton.run(automaton.start, text)
-        assert (at >= 0 and automaton.is_accepting(at)) == twin.fits(text), text
+        assert (at >= 0 and automaton.is_accepting(at)) == model.fits(text), text
 
 
 @given(tagged_texts(), st.integers(0, 2**32))
 def test_masks_are_exact(drawn: tuple[Tags, ref.Text], seed: int) -> None:
-    """Tokens that a text goes on with are allowed; allowed tokens lead to texts of the twin."""
-    spec, twin = drawn
+    """Tokens that a text goes on with are allowed; allowed tokens lead to reference texts."""
+    spec, model = drawn
     rng = Random(seed)
     vocab = vocabulary(rng)
     c = sg.compile(spec, vocab)
-    texts = [text for text in ref.texts_up_to(LETTERS, 5) if twin.fits(text)]
+    texts = [text for text in ref.texts_up_to(LETTERS, 5) if model.fits(text)]
     for text in rng.sample(texts, min(len(texts), 8)):
         laws.own_tokens_are_allowed(c, text)
     for visit in laws.walk(c, rng, 6):
         allowed = laws.text_tokens(c, visit[1])
         for token in rng.sample(allowed, min(len(allowed), 1)):
             after = c.advance(visit[1], token)
-            told = visit[0] + vocab.token_bytes(token) + c.shortest_completion(after)
-            assert twin.fits(told), told
+            text_out = visit[0] + vocab.token_bytes(token) + c.shortest_completion(after)
+            assert model.fits(text_out), text_out
         laws.ends_are_marked(c, visit[1])
         laws.goes_on(c, visit[1])
 
@@ -118,15 +118,15 @@ def test_a_mask_is_what_advancing_allows(drawn: tuple[Tags, ref.Text], seed: int
 @given(tagged_texts())
 def test_completions_are_shortest(drawn: tuple[Tags, ref.Text]) -> None:
     """No text that goes on from a prefix and fits is shorter than the completion."""
-    spec, twin = drawn
+    spec, model = drawn
     automaton = spec.automaton()
     ends = automaton.completions()
-    texts = [text for text in ref.texts_up_to(LETTERS, 5) if twin.fits(text)]
+    texts = [text for text in ref.texts_up_to(LETTERS, 5) if model.fits(text)]
     for text in texts[:40]:
         for cut in range(len(text) + 1):
             at, _ = automaton.run(automaton.start, text[:cut])
             rest = ends.shortest(at)
-            assert twin.fits(text[:cut] + rest)
+            assert model.fits(text[:cut] + rest)
             assert len(rest) <= len(text) - cut
 
 
@@ -136,8 +136,8 @@ def test_values_put_the_text_together_again(drawn: tuple[Tags, ref.Text], seed: 
     spec, _ = drawn
     c = sg.compile(spec, vocabulary(Random(seed)))
     text, state = laws.walk(c, Random(seed), 6)[-1]
-    told = (text + c.shortest_completion(state)).decode(errors="replace")
-    found = spec.parse(told)
+    text_out = (text + c.shortest_completion(state)).decode(errors="replace")
+    found = spec.parse(text_out)
     written = ""
     for number, piece in enumerate(found):
         if isinstance(piece, str):
@@ -147,7 +147,7 @@ def test_values_put_the_text_together_again(drawn: tuple[Tags, ref.Text], seed: 
         follows = number and isinstance(found[number - 1], Tagged)
         gap = spec.separator if follows and spec.text != "around" else ""
         written += gap + tag.begin + piece.value + tag.end
-    assert written == told
+    assert written == text_out
 
 
 # -- by example -----------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ leaves = st.one_of(
 
 
 def _tag(drawn: tuple[str, Tree, str]) -> Tree:
-    begin, (content, twin), end = drawn
-    return Tag(begin, content, end), ref.Marked(begin.encode(), twin, end.encode())
+    begin, (content, model), end = drawn
+    return Tag(begin, content, end), ref.Marked(begin.encode(), model, end.encode())
 
 
 def _tags(drawn: list[tuple[str, Tree, str]]) -> Tree:
@@ -48,7 +48,7 @@ def _tags(drawn: list[tuple[str, Tree, str]]) -> Tree:
     except SpecError:  # one trigger inside another
         spec = Tags(tuple(tag for tag, _ in tags), text="none")
     triggers = [trigger.encode() for trigger in spec.triggers or ()]
-    return spec, ref.Text([twin for _, twin in tags], triggers, spec.text)  # type: ignore[misc]
+    return spec, ref.Text([model for _, model in tags], triggers, spec.text)  # type: ignore[misc]
 
 
 def grown(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
@@ -67,26 +67,26 @@ trees = st.recursive(leaves, grown, max_leaves=5)
 
 
 @given(trees)
-def test_a_tree_accepts_what_its_twin_accepts(tree: Tree) -> None:
+def test_a_tree_accepts_what_its_reference_accepts(tree: Tree) -> None:
     """Every text of up to four letters."""
-    spec, twin = tree
+    spec, model = tree
     automaton = spec.automaton()
     for text in ref.texts_up_to(LETTERS, 4):
         at, _ = automaton.run(automaton.start, text)
-        assert (at >= 0 and automaton.is_accepting(at)) == twin.fits(text), text
+        assert (at >= 0 and automaton.is_accepting(at)) == model.fits(text), text
 
 
 @given(trees, st.integers(0, 2**32))
 def test_masks_of_trees_are_exact(tree: Tree, seed: int) -> None:
-    """A mask is what advancing allows; every token leads to a text that the twin accepts."""
-    spec, twin = tree
+    """A mask is what advancing allows; every token leads to a text that the reference accepts."""
+    spec, model = tree
     rng = Random(seed)
     c = sg.compile(spec, vocabulary(rng))
     for text, state in laws.walk(c, rng, 3):
         laws.mask_is_advance(c, state)
-        assert twin.fits(text + c.shortest_completion(state))
-        told = (text + c.shortest_completion(state)).decode(errors="replace")
-        assert spec.parse(told) is not None
+        assert model.fits(text + c.shortest_completion(state))
+        text_out = (text + c.shortest_completion(state)).decode(errors="replace")
+        assert spec.parse(text_out) is not None
 
 
 def below_is_exact(automaton: Automaton, vocab: sg.Vocabulary, rng: Random) -> None:

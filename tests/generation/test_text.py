@@ -13,7 +13,7 @@ import structgen as sg
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation.generator import Generator
 from structgen.generation.text import Text
-from structgen.util.partial_match import held
+from structgen.util.partial_match import partial_match_length
 
 letters = st.text("abé", max_size=12)
 stops = st.lists(st.text("abé", min_size=1, max_size=4), max_size=3)
@@ -27,9 +27,11 @@ def test_what_is_held_is_the_longest_beginning(text: str, sequences: list[str]) 
         for size in range(1, len(text) + 1)
         if any(s.startswith(text[-size:]) and s != text[-size:] for s in sequences)
     ]
-    assert held(text, sequences) == max(found, default=0)
+    assert partial_match_length(text, sequences) == max(found, default=0)
     data = [s.encode() for s in sequences]
-    assert held(text.encode(), data) >= len(text[len(text) - held(text, sequences) :].encode())
+    assert partial_match_length(text.encode(), data) >= len(
+        text[len(text) - partial_match_length(text, sequences) :].encode()
+    )
 
 
 @given(letters, stops, st.lists(st.integers(1, 4)))

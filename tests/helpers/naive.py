@@ -1,6 +1,6 @@
 """Plain Python references for the kernels; nothing here is imported from structgen.
 
-A twin machine has the same parts as the kernels' tables, as lists and functions. A place is
+A naive machine has the same parts as the kernels' tables, as lists and functions. A place is
 `(q, stack, text)`: a lexer state, the levels that are open, the innermost last, and the bytes
 remembered since the innermost level began or changed.
 """

@@ -1,8 +1,8 @@
 """An oracle for schemas and patterns: what is allowed, by brute force.
 
-The naive twin of the whole pipeline. It imports nothing from structgen: JSON is read by `json`,
-schemas are judged by `jsonschema` (with numbers kept as exact decimals), patterns by `re`, and a
-token is allowed iff some text of the language starts with prefix + token.
+The naive reference for the whole pipeline. It imports nothing from structgen: JSON is read by
+`json`, schemas are judged by `jsonschema` (with numbers kept as exact decimals), patterns by `re`,
+and a token is allowed iff some text of the language starts with prefix + token.
 """
 
 from __future__ import annotations

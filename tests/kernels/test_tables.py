@@ -1,4 +1,4 @@
-"""In: random keys and values. Out: proof that the kernels' hash tables are dictionaries."""
+"""The kernels' hash tables behave as dictionaries."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ def test_a_larger_table_has_the_same_entries(entries: list[tuple[int, int]], siz
 def test_a_larger_table_of_contexts_has_the_same(
     columns: list[tuple[int, int, int, int, int]], size: int
 ) -> None:
-    """`context` gives all that differ in one column one number, before and after `reintern`."""
+    """Each stack node has its own number, before and after `rehash_nodes`."""
     k, served = kernels("tables"), Served(random_machine(0))
-    numbers = {key: served.ask(kernels("parser.step").context_of, *key) for key in columns}
+    numbers = {key: served.ask(kernels("parser.step").stack_node_of, *key) for key in columns}
     assert len(set(numbers.values())) == len(numbers)
     larger = np.full(size, -1, np.int32)
-    k.reintern(served.tables.contexts, served.tables.interned, larger)
+    k.rehash_nodes(served.tables.stack_nodes, served.tables.node_slots, larger)
     assert sorted(larger[larger >= 0]) == sorted(numbers.values())
-    served.tables = served.tables._replace(interned=larger)
+    served.tables = served.tables._replace(node_slots=larger)
     for key, number in numbers.items():
-        assert int(opened(kernels("parser.step").context_of)(served.tables, *key)) == number
+        assert int(opened(kernels("parser.step").stack_node_of)(served.tables, *key)) == number
         frame, parent, taken, ticked, kept = key
         row = [frame, parent, taken, number, ticked, -1, kept]
-        assert served.tables.contexts[number].tolist() == row
+        assert served.tables.stack_nodes[number].tolist() == row
 
 
 def test_no_code_can_be_taken_for_another_or_for_a_pair() -> None:
-    """The codes are distinct and negative, pairs are not."""
+    """The codes are distinct and negative, positions are not."""
     k = kernels("tables")
     needs = [getattr(k, name) for name in dir(k) if name.startswith("NEED_")]
     assert len(needs) == 7

@@ -106,7 +106,7 @@ def test_masks_of_texts_that_differ_and_have_a_length(
 
 
 def test_what_is_known_grows_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From next to no room, for records, for their places, for plans and for frames."""
+    """Records, their hash table, recipes and stack nodes grow from next to no room."""
     for name in ("RECORD_WORDS", "SLOTS", "RECIPES"):
         monkeypatch.setattr(mask_cache, name, 16)
     child = {"properties": {name: {"enum": [name, 1]} for name in NAMES}, "required": ["b"]}
@@ -115,7 +115,7 @@ def test_what_is_known_grows_with_the_text(monkeypatch: pytest.MonkeyPatch) -> N
     for seed in range(6):
         walked(constraint, Random(seed))
     arrays = constraint._masks._mask_cache._arrays  # type: ignore[attr-defined]
-    assert min(len(arrays.records), len(arrays.places), len(arrays.plans)) > 16
+    assert min(len(arrays.records), len(arrays.places), len(arrays.recipes)) > 16
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -182,8 +182,8 @@ def test_an_object_is_opened_when_a_text_comes_to_it() -> None:
 @pytest.mark.parametrize(
     ("slot", "schema", "first"),
     [
-        ("SKIP_LABEL", holder(VALUES["named"]), b'{"a'),
-        ("END_LABEL", {"type": "object"} | OTHERS["named"], b'{"'),
+        ("SKIP_TERMINAL", holder(VALUES["named"]), b'{"a'),
+        ("END_TERMINAL", {"type": "object"} | OTHERS["named"], b'{"'),
     ],
 )
 def test_what_is_known_beforehand_is_saved_and_checked(

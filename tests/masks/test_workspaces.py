@@ -21,8 +21,8 @@ def vocabulary() -> Vocabulary:
     return Vocabulary([*TOKENS, None], eos_ids=[len(TOKENS)])
 
 
-def room_of(constraint: Constraint) -> Workspace:
-    """Where the walker of a constraint works."""
+def workspace_of(constraint: Constraint) -> Workspace:
+    """The workspace of a constraint."""
     walker = constraint._masks
     assert isinstance(walker, PushdownMasks)
     return walker._workspace
@@ -35,20 +35,20 @@ def first_mask(constraint: Constraint) -> list[int]:
     return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
 
 
-def test_a_room_is_used_again_when_its_walker_is_gone(vocabulary: Vocabulary) -> None:
-    """Two constraints at once have two rooms; the next one has that of one that is gone."""
-    rooms = shared_masks(vocabulary).workspaces
+def test_a_workspace_is_used_again_when_its_constraint_is_gone(vocabulary: Vocabulary) -> None:
+    """Two constraints at once have two workspaces; the next one has that of one that is gone."""
+    workspaces = shared_masks(vocabulary).workspaces
     made = [structgen.compile(Regex(pattern), vocabulary) for pattern in ("a.*", "b.*")]
     for constraint in made:
         first_mask(constraint)
-    assert room_of(made[0]) is not room_of(made[1])
-    left = room_of(made[0])
+    assert workspace_of(made[0]) is not workspace_of(made[1])
+    left = workspace_of(made[0])
     del constraint, made[0]
     gc.collect()
-    assert [*rooms._spare] == [left]
+    assert [*workspaces._spare] == [left]
     following = structgen.compile(Regex("c.*"), vocabulary)
     assert [bytes(TOKENS[t])[:1] for t in first_mask(following)] == [b"c", b"c"]
-    assert room_of(following) is left
+    assert workspace_of(following) is left
 
 
 def test_what_a_walk_left_behind_changes_no_mask(vocabulary: Vocabulary) -> None:
@@ -56,16 +56,16 @@ def test_what_a_walk_left_behind_changes_no_mask(vocabulary: Vocabulary) -> None
     common = shared_masks(vocabulary)
     wanted = first_mask(structgen.compile({"type": "object"}, vocabulary))
     gc.collect()
-    for room in common.workspaces._spare:
-        room.scratch.bits[:3], room.scratch.touched[:4] = -1, [3, 0, 1, 2]
-        room.scratch.stack[:], room.scratch.changed[:] = 7, -1
+    for workspace in common.workspaces._spare:
+        workspace.scratch.bits[:3], workspace.scratch.touched[:4] = -1, [3, 0, 1, 2]
+        workspace.scratch.stack[:], workspace.scratch.changed[:] = 7, -1
     assert common.workspaces._spare
     assert first_mask(structgen.compile({"type": "object"}, vocabulary)) == wanted
 
 
-def test_few_rooms_are_kept(vocabulary: Vocabulary) -> None:
+def test_few_workspaces_are_kept(vocabulary: Vocabulary) -> None:
     """However many constraints there were at once."""
-    rooms = shared_masks(vocabulary).workspaces
-    for room in [rooms.take() for _ in range(3 * SPARE)]:
-        rooms.give_back(room)
-    assert len(rooms._spare) == SPARE
+    workspaces = shared_masks(vocabulary).workspaces
+    for workspace in [workspaces.take() for _ in range(3 * SPARE)]:
+        workspaces.give_back(workspace)
+    assert len(workspaces._spare) == SPARE

@@ -39,7 +39,7 @@ def test_memory_is_taken_where_it_is_written() -> None:
 
 
 def test_a_room_goes_to_the_next_when_nobody_has_it() -> None:
-    """Not before the last view of an array is gone; and no more rooms are kept than may be."""
+    """Not before the last view of an array is gone; and no more maps are kept than may be."""
     pages = Pages()
     first = pages.take(HUGE)
     at, view = first.ctypes.data, first[5:].reshape(-1, 1).view(np.uint8)

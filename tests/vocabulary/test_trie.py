@@ -1,6 +1,6 @@
 """The flat trie is the plain trie, and its cache on disk is safe.
 
-The naive twin is a dict of dicts; it shares no code with the package.
+The naive reference is a dict of dicts; it shares no code with the package.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def naive(tokens: list[bytes | None], silent: set[int]) -> dict[str, Any]:
 
 
 def assert_equal_to_naive(trie: Trie, tokens: list[bytes | None], silent: set[int]) -> None:
-    """Each array equals its twin, with the promised dtype and flags."""
+    """Each array equals that of the reference, with the promised dtype and flags."""
     wanted = naive(tokens, silent)
     for name in ARRAYS:
         array = getattr(trie, name)

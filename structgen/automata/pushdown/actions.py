@@ -47,24 +47,24 @@ def code_of(engine: Engine, action: Action, frame: int, terminal: int) -> int:
 
 def _to_one(engine: Engine, action: Goto | NewText | Recall, frame: int, terminal: int) -> int:
     k, to = engine.kernel_tables, engine.frame_number(action.frame, (OPEN, frame, terminal))
-    kept = k.KEEPS if action.captures else 0
+    kept = k.CAPTURES if action.captures else 0
     return getattr(k, _KINDS[type(action)]) << 56 | to << 28 | kept  # type: ignore[no-any-return]
 
 
 def _new_key(engine: Engine, action: NewKey, frame: int, terminal: int) -> int:
     to = engine.frame_number(action.frame, (OPEN, frame, terminal))
-    return engine.kernel_tables.TICK << 56 | to << 28 | action.key  # type: ignore[no-any-return]
+    return engine.kernel_tables.MARK_SEEN << 56 | to << 28 | action.key  # type: ignore[no-any-return]
 
 
 def _check_keys(engine: Engine, action: CheckKeys, frame: int, terminal: int) -> int:
     """The code is shared by all frames with the same scalar actions (`Frame.in_scalar`)."""
     k, number = engine.kernel_tables, engine.key_set_number(action.key_set)
     place, after = count(OPEN), action.key_set.after
-    engine.tables.checklists[number, k.ONLY_MORE :] = [
+    engine.tables.key_sets[number, k.ONLY_MORE :] = [
         -1 if f is None else engine.frame_number(f, (next(place), frame, terminal)) for f in after
     ]
-    code: int = k.CHECK << 56 | number << 28
-    begun = int(engine.tables.frames[frame, k.BEGUN])
+    code: int = k.CHECK_KEYS << 56 | number << 28
+    begun = int(engine.tables.frames[frame, k.IN_SCALAR])
     engine.checks.setdefault(begun, {})[terminal] = code
     return code
 
@@ -84,7 +84,7 @@ def _pop(engine: Engine, action: Pop, frame: int, terminal: int) -> int:
     return engine.kernel_tables.POP << 56 | then << 28  # type: ignore[no-any-return]
 
 
-_KINDS = {Goto: "GOTO", NewText: "ONCE", Recall: "RECALL"}
+_KINDS = {Goto: "GOTO", NewText: "GOTO_IF_NEW", Recall: "RECALL"}
 _CODES: dict[type, Callable[[Engine, Any, int, int], int]] = {
     **dict.fromkeys(_KINDS, _to_one),
     NewKey: _new_key,

@@ -50,9 +50,9 @@ class SeenKeys:
         self._column = column
         self._unescaped: dict[int, bytes] = {}
 
-    def begin_with(self, contexts: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
+    def begin_with(self, stack_nodes: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
         """Whether a key read before starts with the captured text of a stack node."""
-        other = int(contexts[node, self._column])
+        other = int(stack_nodes[node, self._column])
         begun = complete_prefix(text(node)) if other >= 0 else b""
         while other >= 0:
             known = self._unescaped.get(other)
@@ -60,7 +60,7 @@ class SeenKeys:
                 known = self._unescaped[other] = unescaped(text(other))
             if known.startswith(begun):
                 return True
-            other = int(contexts[other, self._column])
+            other = int(stack_nodes[other, self._column])
         return False
 
 
@@ -78,18 +78,18 @@ class Captures:
     def of(self, numbers: Numbering, node: int) -> list[Capture]:
         """The captures of the frame of a stack node, in the order in which they were read."""
         k = numbers.kernel_tables
-        contexts, origin = numbers.tables.contexts, numbers.tables.origin
+        stack_nodes, origin = numbers.tables.stack_nodes, numbers.tables.capture_links
         found: list[Capture] = []
-        at = int(contexts[node, k.READ])
+        at = int(stack_nodes[node, k.CAPTURED])
         while at >= 0:
-            beside = at if origin[at] >= 0 else int(contexts[at, k.PARENT])
+            beside = at if origin[at] >= 0 else int(stack_nodes[at, k.PARENT])
             if beside < 0:
                 raise inconsistent_tables()
-            taken = int(contexts[beside, k.TAKEN])
+            taken = int(stack_nodes[beside, k.SEEN_TEXTS])
             key = numbers.text(taken) if taken >= 0 else b""
-            frame = numbers.frame(int(contexts[beside, k.FRAME]))
+            frame = numbers.frame(int(stack_nodes[beside, k.FRAME]))
             found.append(Capture(frame, key, self._value(numbers, at)))
-            at = int(contexts[beside, k.READ])
+            at = int(stack_nodes[beside, k.CAPTURED])
         found.reverse()
         return found
 
@@ -97,12 +97,14 @@ class Captures:
         """The value of a captured text, or of a container that closed in a stack node."""
         if at not in self._values:
             machine = numbers.machine
-            if numbers.tables.origin[at] >= 0:
+            if numbers.tables.capture_links[at] >= 0:
                 try:
                     self._values[at] = machine.value(numbers.text(at))
                 except ValueError as error:
                     raise inconsistent_tables() from error
             else:
-                frame = numbers.frame(int(numbers.tables.contexts[at, numbers.kernel_tables.FRAME]))
+                frame = numbers.frame(
+                    int(numbers.tables.stack_nodes[at, numbers.kernel_tables.FRAME])
+                )
                 self._values[at] = machine.whole(frame, self.of(numbers, at))
         return self._values[at]

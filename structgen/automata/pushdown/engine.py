@@ -53,7 +53,7 @@ class Engine(Numbering, Automaton):
         super().__init__(make_machine, saved)
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._seen_keys = SeenKeys(self._k.TAKEN)
+        self._seen_keys = SeenKeys(self._k.SEEN_TEXTS)
         self._captures = Captures()
         #: actions that frames share: those of scalars' terminals by the number of a
         #: `Frame.in_scalar`, and the frames that terminals open by `Frame.opens`
@@ -64,7 +64,7 @@ class Engine(Numbering, Automaton):
             self.checks = {f: {**m} for f, m in preset.checks.items()}
             self.pushes = {opens: {**m} for opens, m in preset.pushes.items()}
             start = self.frame_number(self.machine.start, (OPEN, -1, -1))
-            node = self._entry_points.context(self.tables_at, start, -1, -1, -1, -1)
+            node = self._entry_points.stack_node(self.tables_at, start, -1, -1, -1, -1)
             self.start = (int(self.tables.frames[start, self._k.ENTRY]) << 32) | node
         else:
             self.start = saved.start
@@ -89,10 +89,10 @@ class Engine(Numbering, Automaton):
             after = read(self.tables_at, at, data, first)
             if after >= 0:
                 return after, len(text)
-            first = int(self.tables.need[4])
+            first = int(self.tables.need[self._k.READ_OFFSET])
             if after == self._k.DEAD:
                 return after, first
-            at = int(self.tables.need[5])
+            at = int(self.tables.need[self._k.READ_POSITION])
             self.fill_on_demand(after)
 
     def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
@@ -109,13 +109,15 @@ class Engine(Numbering, Automaton):
 
     def is_position(self, at: int) -> bool:
         """See `Automaton.is_position`."""
-        return 0 <= at >> 32 < self.states_made and at & 0xFFFFFFFF < int(self.tables.sizes[0])
+        return 0 <= at >> 32 < self.states_made and at & 0xFFFFFFFF < int(
+            self.tables.sizes[self._k.SIZE_STACK_NODES]
+        )
 
     def core(self, at: int) -> tuple[int, int, bool]:
         """See `Automaton.core`."""
         node = at & 0xFFFFFFFF
         base = self.remembers(at)
-        if base is None or self._seen_keys.begin_with(self.tables.contexts, node, self.text):
+        if base is None or self._seen_keys.begin_with(self.tables.stack_nodes, node, self.text):
             return at >> 32, node, True
         return at >> 32, base, False
 
@@ -126,7 +128,7 @@ class Engine(Numbering, Automaton):
         core.
         """
         node = at & 0xFFFFFFFF
-        base = int(self.tables.contexts[node, self._k.BASE])
+        base = int(self.tables.stack_nodes[node, self._k.CAPTURE_START])
         if node == base or self.machine.compares(self.frame_at(base)):
             return None
         return base
@@ -158,7 +160,7 @@ class Engine(Numbering, Automaton):
         state, frame = self.state(at >> 32), self.frame_at(at & 0xFFFFFFFF)
         words = self.machine.expected(frame)
         self.targets(at >> 32)  # fills `accept`
-        begins = self.tables.accept[at >> 32] == self._k.SKIP_LABEL
+        begins = self.tables.accept[at >> 32] == self._k.SKIP_TERMINAL
         if state != frame.lexeme and not begins:
             words = f"{in_words(self.next_bytes(at))} (within {words})"
         if self.is_accepting(at):
@@ -168,29 +170,31 @@ class Engine(Numbering, Automaton):
 
     def fire(self, node: int, terminal: int) -> int:
         """The position after a terminal in a stack node, or DEAD."""
-        return self.ask(self._entry_points.fired, node, terminal)
+        return self.ask(self._entry_points.advance, node, terminal)
 
     def frame_at(self, node: int) -> Frame:
         """The innermost frame of a stack node, with the keys that have been seen in it."""
-        k, context = self._k, self.tables.contexts[node]
+        k, context = self._k, self.tables.stack_nodes[node]
         frame = self.frame(int(context[k.FRAME]))
-        at = int(context[k.TICKED])
+        at = int(context[k.SEEN_KEYS])
         return (
-            frame if at < 0 else self.machine.with_seen_keys(frame, keys_in(self.tables.sets, at))
+            frame
+            if at < 0
+            else self.machine.with_seen_keys(frame, keys_in(self.tables.bit_sets, at))
         )
 
     def stack(self, node: int) -> Stack[Any]:
         """The frames of a stack node, down to the bottom."""
-        contexts, k = self.tables.contexts, self._k
+        stack_nodes, k = self.tables.stack_nodes, self._k
         chain: list[int] = []
-        at = int(contexts[node, k.BASE])
+        at = int(stack_nodes[node, k.CAPTURE_START])
         while at >= 0 and at not in self._stacks:
             chain.append(at)
-            at = int(contexts[at, k.PARENT])
+            at = int(stack_nodes[at, k.PARENT])
         below = self._stacks[at] if at >= 0 else None
         for at in reversed(chain):
             below = self._stacks[at] = Stack(self.frame_at(at), below)
-        return self._stacks[int(contexts[node, k.BASE])]
+        return self._stacks[int(stack_nodes[node, k.CAPTURE_START])]
 
     # -- on-demand table fill -------------------------------------------------------------------
 
@@ -198,13 +202,13 @@ class Engine(Numbering, Automaton):
         """Fill the table entry that a kernel stopped for, as `need` says."""
         k, need = self._k, self.tables.need
         if code == k.NEED_ROW:
-            self.fill(int(need[0]))
-        elif code == k.NEED_MOVE:
-            self.fill_action(int(need[0]), int(need[1]))
+            self.fill(int(need[k.WANTED]))
+        elif code == k.NEED_ACTION:
+            self.fill_action(int(need[k.WANTED]), int(need[k.WANTED_WITH]))
         elif code == k.NEED_OPENING:
-            self._predict(int(need[0]), int(need[1]))
+            self._predict(int(need[k.WANTED]), int(need[k.WANTED_WITH]))
         elif code == k.NEED_EVENT:
-            self._event(int(need[0]), int(need[1]))
+            self._event(int(need[k.WANTED]), int(need[k.WANTED_WITH]))
         elif code == k.NEED_STATES:
             self.make_room(*need[:2].tolist())
         elif code == k.NEED_EXACT:  # never asked for positions that texts lead to
@@ -230,7 +234,7 @@ class Engine(Numbering, Automaton):
         key_set = -1
         if frame.key_set is not None:
             key_set = self._key_set_ids[frame.key_set]
-            if key_set >= self.tables.sizes[12]:
+            if key_set >= self.tables.sizes[self._k.SIZE_KEY_SETS]:
                 self.use(with_key_set(self.tables, key_set, frame.key_set))
                 write_key_set(self.tables_at, key_set, frame.key_set)
         actions_of = number if frame.actions_of is frame else self._frame_ids[frame.actions_of]
@@ -260,48 +264,50 @@ class Engine(Numbering, Automaton):
         if q is None:
             self.fill_action(frame, terminal)
         else:
-            slot = k.SKIP_LABEL if self.terminal(terminal) == "{" else k.END_LABEL
+            slot = k.SKIP_TERMINAL if self.terminal(terminal) == "{" else k.END_TERMINAL
             self._add_action(frame, slot, q << 28 | terminal)
 
     def ensure_action(self, frame: int, terminal: int) -> None:
         """Compute the action of a terminal in a frame unless it is known."""
-        if self._k.lookup(self.tables.moves, frame << 32 | terminal) == self._k.UNKNOWN:
+        if self._k.lookup(self.tables.actions, frame << 32 | terminal) == self._k.UNKNOWN:
             self.fill_action(frame, terminal)
 
     def _add_action(self, frame: int, terminal: int, code: int) -> None:
         """Add an action to its hash table, which grows if need be."""
-        while not self._k.keep_move(
-            self.tables.moves, self.tables.sizes, frame << 32 | terminal, code
+        while not self._k.add_action(
+            self.tables.actions, self.tables.sizes, frame << 32 | terminal, code
         ):
-            self.use(self.tables._replace(moves=rehashed(self.tables.moves)))
+            self.use(self.tables._replace(actions=rehashed(self.tables.actions)))
 
     def _event(self, node: int, terminal: int) -> None:
         """Compute where a terminal leads whose action depends on the captures of a stack node."""
-        k, at = self._k, int(self.tables.contexts[node, self._k.FRAME])
-        if self.frame(at).recalls and terminal != k.SKIP_LABEL:
+        k, at = self._k, int(self.tables.stack_nodes[node, self._k.FRAME])
+        if self.frame(at).recalls and terminal != k.SKIP_TERMINAL:
             position = self._read_again(node)
         else:
             position = self._position_by_captures(node, at, terminal)
         t = self.tables
-        if 2 * t.sizes[2] >= len(t.events):
+        if 2 * t.sizes[k.SIZE_EVENTS] >= len(t.events):
             t = self.use(t._replace(events=rehashed(t.events)))
         k.insert(t.events, (node << 32) | terminal, position)
-        t.sizes[2] += 1
+        t.sizes[k.SIZE_EVENTS] += 1
 
     def _read_again(self, node: int) -> int:
         """The position after reading a captured text again, now with the captures known."""
-        walk = int(self.tables.asked[self._k.OF])
-        self.tables.asked[self._k.OF] = -1  # the reading below is no part of the walk
-        position = self.fire(int(self.tables.contexts[node, self._k.BASE]), self._k.SKIP_LABEL)
+        walk = int(self.tables.lookups[self._k.LOOKUP_NODE])
+        self.tables.lookups[self._k.LOOKUP_NODE] = -1  # the reading below is no part of the walk
+        position = self.fire(
+            int(self.tables.stack_nodes[node, self._k.CAPTURE_START]), self._k.SKIP_TERMINAL
+        )
         if position >= 0:
             position, _ = self.run(position, self.text(node))
-        self.tables.asked[self._k.OF] = walk
+        self.tables.lookups[self._k.LOOKUP_NODE] = walk
         return position
 
     def _position_by_captures(self, node: int, at: int, terminal: int) -> int:
         """The position after a terminal in frame `at` of a stack node, as the machine decides."""
-        contexts, k = self.tables.contexts, self._k
-        if self.tables.needs_text[terminal] == k.LOOKED_AT:
+        stack_nodes, k = self.tables.stack_nodes, self._k
+        if self.tables.needs_text[terminal] == k.TEXT_READ:
             action = self._ask_machine(self.machine.action, at, terminal, self.text(node))
             if not isinstance(action, Goto | None):
                 raise inconsistent_tables()
@@ -313,9 +319,9 @@ class Engine(Numbering, Automaton):
         if found is None:
             return int(k.DEAD)
         frame = self.frame_number(found, (TEXT, node, terminal))
-        beside = contexts[node, [k.PARENT, k.TAKEN, k.TICKED, k.READ]].tolist()
-        after = self.ask(self._entry_points.context, frame, *beside)
-        begin = k.LEXEME if terminal == k.SKIP_LABEL else k.ENTRY
+        beside = stack_nodes[node, [k.PARENT, k.SEEN_TEXTS, k.SEEN_KEYS, k.CAPTURED]].tolist()
+        after = self.ask(self._entry_points.stack_node, frame, *beside)
+        begin = k.LEXEME if terminal == k.SKIP_TERMINAL else k.ENTRY
         return int(self.tables.frames[frame, begin]) << 32 | after
 
     def _ask_machine(self, ask: Callable[..., Any], frame: int, terminal: int, *read: Any) -> Any:
@@ -340,16 +346,17 @@ class Engine(Numbering, Automaton):
     @property
     def size(self) -> dict[str, int]:
         """See `Automaton.size`."""
-        t = self.tables
+        t, k = self.tables, self._k
+        nodes = int(t.sizes[k.SIZE_STACK_NODES])
         return {
             "lexer_states": self.states_made,
             "frames": self.frames_made,
-            "contexts": int(t.sizes[0]),
-            "events": int(t.sizes[2] + t.sizes[4]),
+            "contexts": nodes,
+            "events": int(t.sizes[k.SIZE_EVENTS] + t.sizes[k.SIZE_ACTIONS]),
             "bytes": sum(array.nbytes for array in t)
-            - t.common.nbytes
+            - t.shared_rows.nbytes
             - t.rows[len(t.filled) :].nbytes
-            - t.spans[int(t.sizes[9]) :].nbytes
-            - t.contexts[int(t.sizes[0]) :].nbytes
-            - t.origin[int(t.sizes[0]) :].nbytes,
+            - t.spans[int(t.sizes[k.SIZE_SPANS]) :].nbytes
+            - t.stack_nodes[nodes:].nbytes
+            - t.capture_links[nodes:].nbytes,
         }

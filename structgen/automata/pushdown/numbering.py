@@ -110,7 +110,7 @@ class Numbering:
     @property
     def states_made(self) -> int:
         """How many lexer states have a number."""
-        return int(self.tables.sizes[6])
+        return int(self.tables.sizes[self._k.SIZE_STATES])
 
     @property
     def shared_states(self) -> int:
@@ -159,18 +159,18 @@ class Numbering:
 
     def _describe_kernel_state(self, q: int) -> LexState:
         """Describe a lexer state that a kernel numbered, by a walk from a described one."""
-        k, within = self._k, self.tables.within
+        k, within = self._k, self.tables.state_info
         if within[q, k.KIND] >= k.SPANS_TEXT:
             return texts.described(self, q)
         way: list[int] = []
         while (found := self.described(q)) is None:
             way.append(q)
-            q = int(within[q, k.CAME])
+            q = int(within[q, k.FROM_STATE])
         at: Any = found
         for number in reversed(way):
-            first, depth, byte = (int(x) for x in within[number, [k.FIRST, k.DEPTH, k.BYTE]])
+            first, depth, byte = (int(x) for x in within[number, [k.FIRST, k.DEPTH, k.FROM_BYTE]])
             if within[number, k.KIND] == k.IN_WORD:
-                letter = self.tables.letters[self.tables.words[first, k.BEGIN] + depth - 1]
+                letter = self.tables.letters[self.tables.words[first, k.WORD_BEGIN] + depth - 1]
                 at = next(s.target for s in at.segments() if s.lo <= letter <= s.hi)
             else:
                 at = self.row_of(at).targets[byte]
@@ -192,10 +192,10 @@ class Numbering:
     def text(self, node: int) -> bytes:
         """The bytes captured up to a stack node."""
         out = bytearray()
-        origin = int(self.tables.origin[node])
+        origin = int(self.tables.capture_links[node])
         while origin >= 0:
             out.append(origin & 0xFF)
-            origin = int(self.tables.origin[origin >> 8])
+            origin = int(self.tables.capture_links[origin >> 8])
         out.reverse()
         return bytes(out)
 
@@ -264,23 +264,26 @@ class Numbering:
 
     def _next_number(self) -> int:
         """The number for the next described state, after those that kernels have handed out."""
-        made, begin = int(self.tables.sizes[6]), len(self._common) + len(self._states)
+        made, begin = (
+            int(self.tables.sizes[self._k.SIZE_STATES]),
+            len(self._common) + len(self._states),
+        )
         at = begin
         if at < made:
-            at = self._k.next_described(self.tables.within, begin, made)
+            at = self._k.next_described_state(self.tables.state_info, begin, made)
             self._states.extend([None] * (at - begin))
         if at == made:
             if made >= len(self.tables.filled):
                 self.make_room(1)
-            self.tables.sizes[6] += 1
+            self.tables.sizes[self._k.SIZE_STATES] += 1
         return at
 
     def make_room(self, count: int, spans: int = 0) -> None:
         """Grow the tables for so many more lexer states and spans."""
         t = self.tables
-        if int(t.sizes[9]) + spans > len(t.spans):
-            t = t._replace(spans=with_room(t.spans, int(t.sizes[9]) + spans))
-        self.use(with_states(t, int(t.sizes[6]) + count))
+        if int(t.sizes[self._k.SIZE_SPANS]) + spans > len(t.spans):
+            t = t._replace(spans=with_room(t.spans, int(t.sizes[self._k.SIZE_SPANS]) + spans))
+        self.use(with_states(t, int(t.sizes[self._k.SIZE_STATES]) + count))
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """int32[256]: the row of lexer state q, filled if need be (see `kernels.tables`)."""
@@ -294,11 +297,11 @@ class Numbering:
         if self._saved is not None and self.fill_saved(q):
             return
         t = self.tables
-        if q < len(t.common):
-            t.rows[q], t.filled[q] = t.common[q], 1
+        if q < len(t.shared_rows):
+            t.rows[q], t.filled[q] = t.shared_rows[q], 1
             return
-        k, kind = self._k, t.within[q, self._k.KIND]
-        if kind == k.SPANS_LATER:
+        k, kind = self._k, t.state_info[q, self._k.KIND]
+        if kind == k.SPANS_UNKNOWN:
             if not embedded_dfa.write_moves(self, q):
                 texts.write_state(self, q, self.state(q))
         elif kind == 0:
@@ -306,13 +309,13 @@ class Numbering:
             if not (word_lists.write_state(self, q, state) or texts.write_state(self, q, state)):
                 self._fill_from(q, state)
                 return
-        while (code := self._entry_points.provided(self.tables_at, q)) != 0:
+        while (code := self._entry_points.fill_row(self.tables_at, q)) != 0:
             if code == k.NEED_STATES:
                 self.make_room(*self.tables.need[:2].tolist())
-            elif self.tables.need[0] == q:
+            elif self.tables.need[self._k.WANTED] == q:
                 raise inconsistent_tables()
             else:
-                self.fill(int(self.tables.need[0]))
+                self.fill(int(self.tables.need[self._k.WANTED]))
 
     def _fill_from(self, q: int, state: LexState) -> None:
         """Fill the row of a lexer state from its description."""
@@ -371,10 +374,10 @@ class Numbering:
         at = self._bits.get(bits)
         if at is None:
             t = self.tables
-            at = self._bits[bits] = int(t.sizes[8])
+            at = self._bits[bits] = int(t.sizes[self._k.SIZE_ALLOWED])
             t = self.use(t._replace(allowed=with_room(t.allowed, at + len(bits))))
             t.allowed[at : at + len(bits)] = np.frombuffer(bits, np.uint8)
-            t.sizes[8] += len(bits)
+            t.sizes[self._k.SIZE_ALLOWED] += len(bits)
         return at
 
     def key_set_number(self, key_set: KeySet) -> int:

@@ -9,8 +9,8 @@ import numpy as np
 from structgen.automata.lexer.lexicon import Preset
 from structgen.automata.pushdown.engine import Engine
 
-_TABLES = ("frames", "moves", "checklists", "sets", "same", "allowed")
-_SIZES = 4, 8, 10, 11, 12  # of these, in `sizes`
+_TABLES = ("frames", "actions", "key_sets", "bit_sets", "bit_set_slots", "allowed")
+_SIZES = "ACTIONS", "ALLOWED", "BIT_SET_WORDS", "BIT_SETS", "KEY_SETS"  # of these, in `sizes`
 
 
 def preset_of(engine: Engine) -> Preset:
@@ -21,14 +21,15 @@ def preset_of(engine: Engine) -> Preset:
             break
         row = engine.tables.frames[number].tolist()
         for terminal in _terminals_behind(engine, row[k.LEXEME]):
-            engine.ensure_action(row[k.ALIKE], terminal)
+            engine.ensure_action(row[k.ACTIONS_OF], terminal)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
     lists = dict.fromkeys(f.key_set for f in frames if f.key_set is not None)
+    places = [getattr(k, f"SIZE_{name}") for name in _SIZES]
     return Preset(
         frames,
         tuple(lists),
         {name: getattr(engine.tables, name) for name in _TABLES},
-        {place: int(engine.tables.sizes[place]) for place in _SIZES},
+        {place: int(engine.tables.sizes[place]) for place in places},
         engine.checks,
         engine.pushes,
     )

@@ -71,7 +71,7 @@ def _frame_from(numbers: Numbering, kept: Captures, kind: int, source: int, term
     if kind != TEXT:
         action = machine.action(numbers.frame(source), numbers.terminal(terminal), b"")
         return frames_of(action)[kind]
-    frame = numbers.frame(int(numbers.tables.contexts[source, numbers.kernel_tables.FRAME]))
+    frame = numbers.frame(int(numbers.tables.stack_nodes[source, numbers.kernel_tables.FRAME]))
     if machine.needs_text(numbers.terminal(terminal)) == TEXT_READ:
         action = machine.action(frame, numbers.terminal(terminal), numbers.text(source))
         return frames_of(action)[0]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import Stored
 from structgen.automata.pushdown.provenance import ProvenanceLog
-from structgen.automata.pushdown.tables import addresses, asked, hash_table, largest
+from structgen.automata.pushdown.tables import addresses, hash_table, largest, lookups
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
 
@@ -25,16 +25,22 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 AT_ONCE = 32  # rows that are put into the tables together
 
-# The tables that are stored as they are, cut to what is used.
-_STATES = ("accept", "recorded", "guard", "within")
-_CONTEXTS = ("contexts", "origin")
+# The tables that are stored as they are, cut to what is used, by their names in `Tables`.
+_STATES = ("accept", "recorded", "guard", "state_info")
+_STACK = ("stack_nodes", "capture_links")
 _WHOLE = (
-    "needs_text", "order", "words", "letters", "allowed", "spans", "alike",
-    "frames", "moves", "checklists", "sets", "same", "interned", "events", "sizes",
+    "needs_text", "order", "words", "letters", "allowed", "spans", "span_slots",
+    "frames", "actions", "key_sets", "bit_sets", "bit_set_slots", "node_slots", "events", "sizes",
 )  # fmt: skip
 _COLUMNS = {
-    "guard": 2, "within": 14, "words": 3, "spans": 3,
-    "frames": 9, "contexts": 7, "moves": 2, "events": 2, "checklists": 7,
+    "guard": 2, "state_info": 14, "words": 3, "spans": 3,
+    "frames": 9, "stack_nodes": 7, "actions": 2, "events": 2, "key_sets": 7,
+}  # fmt: skip
+# What tables are called in a file, where that is not their name.
+_SAVED_AS = {
+    "state_info": "within", "stack_nodes": "contexts", "capture_links": "origin",
+    "span_slots": "alike", "actions": "moves", "key_sets": "checklists", "bit_sets": "sets",
+    "bit_set_slots": "same", "node_slots": "interned",
 }  # fmt: skip
 _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
@@ -43,17 +49,21 @@ _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 def stored(engine: Engine) -> Stored:
     """The tables of an engine, cut to what is used, and its provenance log."""
     t, provenance = engine.tables, engine.provenance
-    states, contexts = engine.states_made, int(t.sizes[0])
+    k = engine.kernel_tables
+    states, stack_nodes = engine.states_made, int(t.sizes[k.SIZE_STACK_NODES])
     for q in np.flatnonzero(t.filled[:states] == 0).tolist():
         engine.fill_saved(q)
-    missing = np.flatnonzero(t.filled[: len(t.common)] == 0)
-    t.rows[missing], t.filled[missing] = t.common[missing], 1
+    missing = np.flatnonzero(t.filled[: len(t.shared_rows)] == 0)
+    t.rows[missing], t.filled[missing] = t.shared_rows[missing], 1
     arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
-    arrays |= {name: getattr(t, name)[:contexts].copy() for name in _CONTEXTS}
-    used = {"needs_text": engine.terminals_made, "frames": engine.frames_made, "spans": t.sizes[9]}
+    arrays |= {name: getattr(t, name)[:stack_nodes].copy() for name in _STACK}
+    spans = t.sizes[k.SIZE_SPANS]
+    used = {"needs_text": engine.terminals_made, "frames": engine.frames_made, "spans": spans}
     arrays |= {name: getattr(t, name)[: used.get(name)].copy() for name in _WHOLE}
-    arrays["sizes"][[1, 13]] = 0  # the tables `remembered` and `outlooks` start empty
-    arrays["contexts"][:, engine.kernel_tables.OUTLOOK] = -1
+    # the tables `capture_slots` and `signatures` start empty
+    arrays["sizes"][[k.SIZE_CAPTURES, k.SIZE_SIGNATURES]] = 0
+    arrays["stack_nodes"][:, k.SIGNATURE] = -1
+    arrays = {_SAVED_AS.get(name, name): array for name, array in arrays.items()}
     arrays |= _runs(t.rows[:states], t.filled[:states])
     arrays["origin_states"] = np.array(provenance.states, np.int64)
     arrays["origin_frames"] = np.array(provenance.frames, np.int64).reshape(-1, 3)
@@ -93,20 +103,21 @@ class Saved:
         ):
             _broken("run_starts")
         self.states = states = len(self._starts) - 1
-        if states < 0 or any(len(arrays[name]) != states for name in _STATES):
+        names = (*_STATES, *_STACK, *_WHOLE)
+        tables = {name: arrays[_SAVED_AS.get(name, name)] for name in names}
+        if states < 0 or any(len(tables[name]) != states for name in _STATES):
             _broken("run_starts")
-        tables = {name: arrays[name] for name in (*_STATES, *_CONTEXTS, *_WHOLE)}
         for name, columns in _COLUMNS.items():
             if tables[name].shape[1:] != (columns,):
                 _broken(name)
         tables["rows"] = np.empty((states, 256), np.int32)
         tables["filled"] = np.zeros(states, np.uint8)
-        tables["remembered"] = np.full(256, -1, np.int32)
-        tables["outlooks"] = hash_table(256)
-        tables["asked"] = asked(largest(tables["sets"], tables["checklists"]))
+        tables["capture_slots"] = np.full(256, -1, np.int32)
+        tables["signatures"] = hash_table(256)
+        tables["lookups"] = lookups(largest(tables["bit_sets"], tables["key_sets"]))
         tables["need"] = np.zeros(8, np.int64)
         tables["info"] = addresses()
-        tables["common"] = np.empty((0, 256), np.int32)
+        tables["shared_rows"] = np.empty((0, 256), np.int32)
         self.tables = kernels("tables").Tables(**tables)
         self.terminals, self.frames = len(tables["needs_text"]), len(tables["frames"])
         fault = kernels("parser.stored_tables").unsound(self.tables, self.terminals)
@@ -115,7 +126,9 @@ class Saved:
         self.shared = int(saved.header["shared"])
         self.start = int(saved.header["start"])
         q, node = self.start >> 32, self.start & 0xFFFFFFFF
-        if not (0 <= q < states and node < len(tables["contexts"]) and 0 <= self.shared <= states):
+        if not (
+            0 <= q < states and node < len(tables["stack_nodes"]) and 0 <= self.shared <= states
+        ):
             _broken("start")
 
     def fill(self, tables: Any, q: int) -> bool:
@@ -149,4 +162,5 @@ class Saved:
 
 
 def _broken(name: str) -> NoReturn:
+    name = _SAVED_AS.get(name, name)
     raise ArtifactError(f"the table {name!r} is inconsistent", hint="compile the spec again")

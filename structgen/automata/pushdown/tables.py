@@ -25,7 +25,7 @@ ASKED = 4  # words of the largest key set that fresh tables have room for
 ROWS, SPANS = 1 << 17, 1 << 20  # room at first: pages that are not written to cost nothing
 CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # stack nodes: room at first, and after growing once
 MOST_ALIKE = 4  # load of the hash table in which kernels find equal lexer states
-_OUTSIDE = 0, *[-1] * 13  # the row of `within` of states that Python describes
+_OUTSIDE = 0, *[-1] * 13  # the row of `state_info` of states that Python describes
 STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
 
 
@@ -36,10 +36,10 @@ def fresh_tables(machine: Machine[Any]) -> Any:
     return kernels("tables").Tables(
         rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
         spans=paged(SPANS, 3),
-        contexts=np.empty((CONTEXTS, 7), np.int32),
-        origin=np.empty(CONTEXTS, np.int64),
+        stack_nodes=np.empty((CONTEXTS, 7), np.int32),
+        capture_links=np.empty(CONTEXTS, np.int64),
         info=addresses(),
-        common=lexicon.rows,
+        shared_rows=lexicon.rows,
         **copies,
     )
 
@@ -47,7 +47,7 @@ def fresh_tables(machine: Machine[Any]) -> Any:
 @lru_cache(maxsize=64)
 def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
     """What `fresh_tables` copies for a kind of machine."""
-    states = len(lexicon.states)
+    k, states = kernels("tables"), len(lexicon.states)
     room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
         "filled": np.zeros(room, np.uint8),
@@ -56,29 +56,29 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
         "needs_text": np.zeros(max(64, 2 * len(lexicon.terminals)), np.uint8),
         "guard": np.full((room, 2), -1, np.int32),
         "order": np.zeros(64, np.int32),
-        "within": np.full((room, 14), -1, np.int32),
+        "state_info": np.full((room, k.INFO_COLUMNS), -1, np.int32),
         "words": np.zeros((64, 3), np.int32),
         "letters": np.zeros(1024, np.int32),
         "allowed": np.zeros(64, np.uint8),
-        "alike": np.full(2048, -1, np.int32),
-        "frames": np.full((128, 9), -1, np.int32),
-        "moves": hash_table(512),
-        "checklists": np.full((64, 7), -1, np.int32),
-        "sets": np.zeros(1024, np.int64),
-        "same": np.full(512, -1, np.int32),
-        "interned": np.full(4096, -1, np.int32),
-        "remembered": np.full(4096, -1, np.int32),
+        "span_slots": np.full(2048, -1, np.int32),
+        "frames": np.full((128, k.FRAME_COLUMNS), -1, np.int32),
+        "actions": hash_table(512),
+        "key_sets": np.full((64, k.KEY_SET_COLUMNS), -1, np.int32),
+        "bit_sets": np.zeros(1024, np.int64),
+        "bit_set_slots": np.full(512, -1, np.int32),
+        "node_slots": np.full(4096, -1, np.int32),
+        "capture_slots": np.full(4096, -1, np.int32),
         "events": hash_table(16),
-        "outlooks": hash_table(256),
-        "asked": asked(ASKED),
-        "sizes": np.zeros(14, np.int64),
+        "signatures": hash_table(256),
+        "lookups": lookups(ASKED),
+        "sizes": np.zeros(k.SIZES, np.int64),
         "need": np.zeros(8, np.int64),
     }
     for name in ("accept", "recorded"):
         tables[name][:states] = getattr(lexicon, name)
     tables["needs_text"][: len(lexicon.terminals)] = [*map(kind.needs_text, lexicon.terminals)]
-    tables["within"][:, 0] = 0
-    tables["sizes"][6] = states
+    tables["state_info"][:, k.KIND] = 0
+    tables["sizes"][k.SIZE_STATES] = states
     tables |= lexicon.preset.tables
     for place, size in lexicon.preset.sizes.items():
         tables["sizes"][place] = size
@@ -126,22 +126,22 @@ def rehashed(table: Int64s, times: int = 2) -> Int64s:
 def with_contexts(t: Any) -> Any:
     """Tables with room for more stack nodes, captures and stack signatures."""
     k = kernels("tables")
-    times = 4 if t.sizes[0] <= CONTEXTS else 2
-    if 4 * t.sizes[13] >= len(t.outlooks):
-        t = t._replace(outlooks=rehashed(t.outlooks, times))
-    if 2 * t.sizes[0] >= len(t.contexts):
-        room, used = max(MANY_CONTEXTS, 2 * len(t.contexts)), int(t.sizes[0])
-        contexts, origin = paged(room, 7), paged(2 * room).view(np.int64)
-        contexts[:used], origin[:used] = t.contexts[:used], t.origin[:used]
-        t = t._replace(contexts=contexts, origin=origin)
-    if 4 * t.sizes[1] >= len(t.remembered):
-        remembered = _empty_slots(times * len(t.remembered))
-        k.remember_again(t.origin, t.remembered, remembered)
-        t = t._replace(remembered=remembered)
-    if 4 * t.sizes[3] >= len(t.interned):
-        interned = _empty_slots(times * len(t.interned))
-        k.reintern(t.contexts, t.interned, interned)
-        t = t._replace(interned=interned)
+    times = 4 if t.sizes[k.SIZE_STACK_NODES] <= CONTEXTS else 2
+    if 4 * t.sizes[k.SIZE_SIGNATURES] >= len(t.signatures):
+        t = t._replace(signatures=rehashed(t.signatures, times))
+    if 2 * t.sizes[k.SIZE_STACK_NODES] >= len(t.stack_nodes):
+        room, used = max(MANY_CONTEXTS, 2 * len(t.stack_nodes)), int(t.sizes[k.SIZE_STACK_NODES])
+        stack_nodes, capture_links = paged(room, 7), paged(2 * room).view(np.int64)
+        stack_nodes[:used], capture_links[:used] = t.stack_nodes[:used], t.capture_links[:used]
+        t = t._replace(stack_nodes=stack_nodes, capture_links=capture_links)
+    if 4 * t.sizes[k.SIZE_CAPTURES] >= len(t.capture_slots):
+        capture_slots = _empty_slots(times * len(t.capture_slots))
+        k.rehash_captures(t.capture_links, t.capture_slots, capture_slots)
+        t = t._replace(capture_slots=capture_slots)
+    if 4 * t.sizes[k.SIZE_INTERNED] >= len(t.node_slots):
+        node_slots = _empty_slots(times * len(t.node_slots))
+        k.rehash_nodes(t.stack_nodes, t.node_slots, node_slots)
+        t = t._replace(node_slots=node_slots)
     return t
 
 
@@ -152,19 +152,19 @@ def _empty_slots(count: int) -> npt.NDArray[np.int32]:
     return slots
 
 
-def asked(words: int) -> Int64s:
+def lookups(words: int) -> Int64s:
     """The array in which walks note what they look up of the stack, for key sets of `words`."""
     k = kernels("tables")
-    found = np.zeros(k.POSITIONS + words, np.int64)
-    found[k.OF] = -1
+    found = np.zeros(k.LOOKUP_KEYS + words, np.int64)
+    found[k.LOOKUP_NODE] = -1
     return found
 
 
-def largest(sets: Int64s, checklists: npt.NDArray[np.int32]) -> int:
+def largest(bit_sets: Int64s, key_sets: npt.NDArray[np.int32]) -> int:
     """How many words the largest key set has."""
     k = kernels("tables")
-    empty = checklists[checklists[:, k.NOTHING] >= 0, k.NOTHING]
-    return int((sets[empty[empty < len(sets)]] & 0xFFFF).max(initial=0))
+    empty = key_sets[key_sets[:, k.NO_KEYS] >= 0, k.NO_KEYS]
+    return int((bit_sets[empty[empty < len(bit_sets)]] & 0xFFFF).max(initial=0))
 
 
 def inconsistent_tables() -> ArtifactError:
@@ -185,11 +185,11 @@ def with_states(t: Any, count: int) -> Any:
         accept=with_room(t.accept, count, -1),
         recorded=with_room(t.recorded, count),
         guard=with_room(t.guard, count, -1),
-        within=with_room(t.within, count, _OUTSIDE),
+        state_info=with_room(t.state_info, count, _OUTSIDE),
     )
-    if count > MOST_ALIKE * len(t.alike):
-        t = t._replace(alike=np.full(1 << count.bit_length(), -1, np.int32))
-        kernels("lexer.spans").find_again(t)
+    if count > MOST_ALIKE * len(t.span_slots):
+        t = t._replace(span_slots=np.full(1 << count.bit_length(), -1, np.int32))
+        kernels("lexer.spans").rehash_states(t)
     return t
 
 
@@ -204,28 +204,30 @@ def _larger_rows(tables: Any, count: int) -> npt.NDArray[np.int32]:
     return rows
 
 
-def keys_in(sets: npt.NDArray[np.int64], at: int) -> list[int]:
+def keys_in(bit_sets: npt.NDArray[np.int64], at: int) -> list[int]:
     """The keys in the bit set that begins at `at`, ascending."""
-    size = int(sets[at]) & 0xFFFFFFFF
-    bits = np.unpackbits(sets[at + 1 : at + 1 + size].view(np.uint8), bitorder="little")
+    size = int(bit_sets[at]) & 0xFFFFFFFF
+    bits = np.unpackbits(bit_sets[at + 1 : at + 1 + size].view(np.uint8), bitorder="little")
     found: list[int] = np.flatnonzero(bits).tolist()
     return found
 
 
 def with_sets(t: Any, words: int = 0, count: int = 0) -> Any:
     """Tables with room for `count` more bit sets of `words` in all, by default one of any size."""
-    used, sets = int(t.sizes[10]), int(t.sizes[11])
+    k = kernels("tables")
+    used, bit_sets = int(t.sizes[k.SIZE_BIT_SET_WORDS]), int(t.sizes[k.SIZE_BIT_SETS])
     if not words:  # for one more of any size
-        words = int((t.sets[t.checklists[: t.sizes[12], 0]] & 0xFFFFFFFF).max(initial=0)) + 1
+        empty = t.key_sets[: t.sizes[k.SIZE_KEY_SETS], k.NO_KEYS]
+        words = int((t.bit_sets[empty] & 0xFFFFFFFF).max(initial=0)) + 1
         count = 1
-    if used + words > len(t.sets):
-        t = t._replace(sets=with_room(t.sets, used + words))
-    if 2 * (sets + count) > len(t.same):
-        size = len(t.same)
-        while 2 * (sets + count) > size:
+    if used + words > len(t.bit_sets):
+        t = t._replace(bit_sets=with_room(t.bit_sets, used + words))
+    if 2 * (bit_sets + count) > len(t.bit_set_slots):
+        size = len(t.bit_set_slots)
+        while 2 * (bit_sets + count) > size:
             size *= 2
-        t = t._replace(same=np.full(size, -1, np.int32))
-        kernels("parser.key_sets").place_all(t)
+        t = t._replace(bit_set_slots=np.full(size, -1, np.int32))
+        kernels("parser.key_sets").rehash_sets(t)
     return t
 
 
@@ -233,10 +235,10 @@ def with_key_set(t: Any, number: int, key_set: KeySet) -> Any:
     """Tables with room for one more key set, with the next number."""
     size = _words(key_set)
     t = with_sets(t, 3 * (size + 1), 3)
-    asked = kernels("tables").POSITIONS + size
-    if number >= len(t.checklists) or asked > len(t.asked):
-        checklists = with_room(t.checklists, number + 1, -1)
-        t = t._replace(checklists=checklists, asked=with_room(t.asked, asked))
+    lookups = kernels("tables").LOOKUP_KEYS + size
+    if number >= len(t.key_sets) or lookups > len(t.lookups):
+        key_sets = with_room(t.key_sets, number + 1, -1)
+        t = t._replace(key_sets=key_sets, lookups=with_room(t.lookups, lookups))
     return t
 
 
@@ -246,7 +248,7 @@ def write_key_set(address: int, number: int, key_set: KeySet) -> None:
     possible = (1 << key_set.size) - 1 if full else _bits(key_set.possible)
     both = (_bits(key_set.required) | possible << 64 * size).to_bytes(16 * size, "little")
     bits = np.frombuffer(both, np.int64)
-    kernels("parser.key_sets").keep_checklist(address, number, size, bits, key_set.endless)
+    kernels("parser.key_sets").store_key_set(address, number, size, bits, key_set.endless)
 
 
 def _bits(chosen: Iterable[int]) -> int:

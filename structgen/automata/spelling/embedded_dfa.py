@@ -254,8 +254,8 @@ def write_state(numbers: Numbering, q: int, text: Text) -> bool:
 def _embed(numbers: Numbering, q: int, embedded: EmbeddedDfa) -> None:
     numbers.embedded.append(embedded)
     embedded.write_moves(numbers, 0)
-    k, within = numbers.kernel_tables, numbers.tables.within
-    within[q, k.HALF], within[q, k.DEPTH] = embedded.place, 0
+    k, within = numbers.kernel_tables, numbers.tables.state_info
+    within[q, k.HIGH_SURROGATE], within[q, k.DEPTH] = embedded.place, 0
 
 
 def write_moves(numbers: Numbering, q: int) -> bool:
@@ -270,8 +270,8 @@ def write_moves(numbers: Numbering, q: int) -> bool:
 
 def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
     """The embedded DFA and DFA state of a lexer state; None for others, and in saved tables."""
-    k, within = numbers.kernel_tables, numbers.tables.within
-    place, state = int(within[q, k.HALF]), int(within[q, k.DEPTH])
+    k, within = numbers.kernel_tables, numbers.tables.state_info
+    place, state = int(within[q, k.HIGH_SURROGATE]), int(within[q, k.DEPTH])
     if not 0 <= place < len(numbers.embedded):
         return None
     embedded = numbers.embedded[place]
@@ -284,19 +284,19 @@ def shared_key(numbers: Numbering, q: int) -> tuple[Any, ...] | None:
     The DFA state, the automaton, the role, and the terminal it ends with (None if there are
     several).
     """
-    k, within = numbers.kernel_tables, numbers.tables.within
+    k, within = numbers.kernel_tables, numbers.tables.state_info
     found = embedded_at(numbers, q) if within[q, k.KIND] == k.SPANS_TEXT else None
     return None if found is None else (found[1], *found[0].kind)
 
 
 def described(numbers: Numbering, q: int) -> Text:
     """The description of a lexer state of an embedded DFA, by derivatives. Raises ArtifactError."""
-    k, within = numbers.kernel_tables, numbers.tables.within
+    k, within = numbers.kernel_tables, numbers.tables.state_info
     letters = []
     text = None
-    while text is None and within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_LATER}:
-        letters.append(int(within[q, k.BYTE]))
-        q = int(within[q, k.CAME])
+    while text is None and within[q, k.KIND] in {k.SPANS_TEXT, k.SPANS_UNKNOWN}:
+        letters.append(int(within[q, k.FROM_BYTE]))
+        q = int(within[q, k.FROM_STATE])
         if q < 0:
             raise inconsistent_tables()
         text = numbers.described(q)

@@ -74,9 +74,11 @@ def next_move(numbers: Numbering, parent: Text) -> LexState | None:
 def described(numbers: Numbering, q: int) -> LexState:
     """The description of a lexer state that the spelling of characters led to."""
     k, t = numbers.kernel_tables, numbers.tables
-    kind, came, left, first, last = t.within[q, [k.KIND, k.CAME, k.LEFT, k.FIRST, k.LAST]].tolist()
+    kind, came, left, first, last = t.state_info[
+        q, [k.KIND, k.FROM_STATE, k.DIGITS_LEFT, k.FIRST, k.LAST]
+    ].tolist()
     recorded = bool(t.recorded[q])
-    if kind in {k.SPANS_TEXT, k.SPANS_LATER}:
+    if kind in {k.SPANS_TEXT, k.SPANS_UNKNOWN}:
         return embedded_dfa.described(numbers, q)
     if kind == k.SPANS_ESCAPE:
         text = numbers.state(came)
@@ -84,9 +86,9 @@ def described(numbers: Numbering, q: int) -> LexState:
     segments = tuple(
         Segment(lo, hi, numbers.state(target)) for lo, hi, target in t.spans[first:last].tolist()
     )
-    if kind == k.SPANS_DIGITS:
+    if kind == k.SPANS_UTF8:
         return Digits(6, left, segments, recorded)
     if kind == k.SPANS_HEX:
         return Digits(4, left, segments, recorded)
-    spelled = b"\\u" if kind == k.SPANS_HIGH else b"u"
+    spelled = b"\\u" if kind == k.SPANS_AFTER_HIGH else b"u"
     return Fixed(spelled, Digits(4, 4, segments, recorded), recorded)

@@ -116,8 +116,8 @@ def _unlisted(languages: Vector, role: Any) -> Text:
 
 def write_key_start(numbers: Numbering, q: int, state: KeyStart) -> None:
     """Write the fallback and flags of lexer state `q`, where a listed key may begin."""
-    k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.within
-    within[q, k.REST] = (
+    k, rest, within = numbers.kernel_tables, state.rest, numbers.tables.state_info
+    within[q, k.FALLBACK] = (
         -1 if rest is None else numbers.shared_state_id(rest, (q << PLACE_BITS) | REST)
     )
     within[q, k.FLAGS] = _kept(state.vector, k)
@@ -147,7 +147,7 @@ def write_state(numbers: Numbering, q: int, state: LexState) -> bool:
         which = [which[i] for i in order]
     terminals = ids if isinstance(which, range) else [ids[i] for i in which]
     t = numbers.tables
-    last, used = int(t.sizes[5]) + len(words), int(t.sizes[7])
+    last, used = int(t.sizes[k.SIZE_WORDS]) + len(words), int(t.sizes[k.SIZE_LETTERS])
     ends = [*accumulate(map(len, words), initial=used)]
     if last > len(t.words) or ends[-1] > len(t.letters):
         grown = t._replace(

@@ -53,5 +53,5 @@ def python_version() -> str:
     Distributions build with them, though not all say so.
     """
     options = sysconfig.get_config_var("CONFIG_ARGS") or ""
-    told = "--enable-optimizations" in options or sys.base_prefix == "/usr"
-    return platform.python_version() + ("" if told else " (without --enable-optimizations)")
+    is_optimized = "--enable-optimizations" in options or sys.base_prefix == "/usr"
+    return platform.python_version() + ("" if is_optimized else " (without --enable-optimizations)")

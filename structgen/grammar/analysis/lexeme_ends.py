@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from structgen.grammar.analysis.terminal_sets import Items, StackTops
-from structgen.grammar.automaton.records import LOOKAHEADS_VIOLATED
 from structgen.kernels.build.loader import kernels
+from structgen.kernels.grammar.records import LOOKAHEADS_VIOLATED
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
@@ -46,7 +46,7 @@ class LexemeEnds:
         self.items = items
         self._ignored, self._embedded = (
             {i for i in range(self.items.terminals) if automaton.constant(name, i) == 1}
-            for name in (k.T_IGNORED, k.T_INSIDE)
+            for name in (k.T_IGNORED, k.T_EMBEDDED)
         )
         self._ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._behind: dict[tuple[Between, int], list[Between]] = {}

@@ -34,7 +34,15 @@ class Neighbours:
         """
         k = kernels("grammar.tables")
         self._tables = tables
-        names = ("CLASS", "T_START", "S_TERMINAL", "S_ENDS", "S_OWN", "S_MATCH", "W_FAILS")
+        names = (
+            "CLASS",
+            "T_START",
+            "S_TERMINAL",
+            "S_ENDS",
+            "S_NO_LONGER",
+            "S_NO_MATCH",
+            "L_VIOLATED",
+        )
         kept = (self._constant(getattr(k, name)) for name in names)
         (self._class, self._start, self._terminal, self._ends, self._no_longer, self._no_match,
          self._violated_at_end) = kept  # fmt: skip

@@ -14,8 +14,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.grammar.analysis.follow_sets import members
-from structgen.grammar.automaton.records import REC_SIZE
 from structgen.kernels.build.loader import kernels
+from structgen.kernels.grammar.records import REC_SIZE
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
@@ -54,7 +54,7 @@ class Items(NamedTuple):
             return found
 
         skips = _rows(constant(k.SKIP_START), constant(k.SKIP))
-        calls = list(zip(constant(k.CALL_TERMINAL), constant(k.CALL_REST), strict=True))
+        calls = list(zip(constant(k.CALL_TERMINAL), constant(k.CALL_ITEM), strict=True))
         entries = _rows(constant(k.CALL_START), calls)
         count = int(tables.info[k.TERMINAL_COUNT])
         return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)

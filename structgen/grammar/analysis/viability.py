@@ -195,7 +195,7 @@ class Viability:
         automaton = self._automaton
         base = self._k.REACHED * int(automaton.tables.info[self._k.REGION])
         automaton.tables.work[base : base + 3] = thread
-        return automaton.ask(kernels("grammar.viability").verdict_key, 0)
+        return automaton.ask(kernels("grammar.viability").viability_key, 0)
 
     def _remember(self, thread: Thread, *, verdict: bool) -> None:
         self._automaton.ask(kernels("grammar.viability").decided, self._key(thread), int(verdict))

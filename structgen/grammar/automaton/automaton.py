@@ -27,12 +27,6 @@ from structgen.grammar.analysis.relations import Relations
 from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
 from structgen.grammar.analysis.viability import Viability
 from structgen.grammar.automaton.lalr_guided import Guide
-from structgen.grammar.automaton.records import (
-    LOOKAHEADS_VIOLATED,
-    REC_KIND,
-    STACKS_LEXER,
-    STACKS_TERMINALS,
-)
 from structgen.grammar.automaton.tables import (
     Arrays,
     Ints,
@@ -47,6 +41,12 @@ from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.terminals.automata import Automata
 from structgen.grammar.transforms.useless import trimmed
 from structgen.kernels.build.loader import kernels
+from structgen.kernels.grammar.records import (
+    LOOKAHEADS_VIOLATED,
+    REC_KIND,
+    STACKS_LEXER,
+    STACKS_TERMINALS,
+)
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.completions import Completions
@@ -346,10 +346,10 @@ class GrammarAutomaton(Automaton):
         """The record of a set of lookahead states (ascending), 0 for the empty set."""
         if not states:
             return 0
-        k, base = self._k, self._k.WATCH * int(self.tables.info[self._k.REGION])
+        k, base = self._k, self._k.LOOKAHEAD * int(self.tables.info[self._k.REGION])
         self.tables.work[base : base + len(states)] = states
-        lookaheads = self.ask(k.intern, k.WATCHES, base, len(states))
-        fails = max(self.constant(k.W_FAILS, state) for state in states)
+        lookaheads = self.ask(k.intern, k.LOOKAHEADS, base, len(states))
+        fails = max(self.constant(k.L_VIOLATED, state) for state in states)
         self.tables.rec[lookaheads, LOOKAHEADS_VIOLATED] = fails
         return lookaheads
 

@@ -86,7 +86,7 @@ class Guide:
         }
         after = self._with_shadows(constants, tables.next)
         pairs = zip(*(side.tolist() for side in np.nonzero(competing)), strict=True)
-        constants |= csr(k.TIED_START, k.TIED, pairs, self._terminals) | self._parser()
+        constants |= csr(k.COMPETING_START, k.COMPETING, pairs, self._terminals) | self._parser()
         info = tables.info.copy()
         info[: k.NEED] = 0
         info[[k.RECORDS, k.HEAP]] = 1
@@ -110,10 +110,10 @@ class Guide:
         after = np.where(is_shadow[:, None], place[1][nexts[old]], place[0][nexts[old]])
         starts = constants[k.T_START]
         constants[k.T_START], constants[k.T_SHADOW] = place[0][starts], place[1][starts]
-        for name in (k.S_TERMINAL, k.S_ENDS, k.S_OWN, k.S_MATCH, k.S_DISTANCE, k.S_WIDTH):
+        for name in (k.S_TERMINAL, k.S_ENDS, k.S_NO_LONGER, k.S_NO_MATCH, k.S_DISTANCE, k.S_WIDTH):
             constants[name] = constants[name][old]
         lexer = kernels("grammar.lexer")
-        constants[k.S_ENDS] = np.where(is_shadow, lexer.IN_VAIN, 1) * constants[k.S_ENDS]
+        constants[k.S_ENDS] = np.where(is_shadow, lexer.SPURIOUS, 1) * constants[k.S_ENDS]
         constants[k.S_DISTANCE] = np.where(is_shadow, FAR, constants[k.S_DISTANCE])
         return np.ascontiguousarray(after, np.int32)
 

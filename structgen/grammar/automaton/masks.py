@@ -52,7 +52,7 @@ class GrammarMasks(Masks):
         self._walk = kernels("grammar_masks.byte_walk")
         self._tries_of = kernels("grammar_masks.tries")
         self._entry_points = kernels("grammar.entry_points")
-        self._spread = kernels("masks.lexeme_walk").spread
+        self._spread = kernels("masks.lexeme_walk").set_duplicates
         common = shared_masks(vocabulary)
         self._nodes, self._subtrees = common.nodes, common.subtrees
         self._words = vocabulary.words
@@ -95,7 +95,7 @@ class GrammarMasks(Masks):
             order=self._subtrees.order,
             group=groups(),
             follow=self._automaton.follow,
-            tied=self._automaton.competing,
+            competing=self._automaton.competing,
             sub_byte=paged(room // 4).view(np.uint8),
             sub_depth=paged(room),
             sub_end=paged(room),

@@ -69,7 +69,7 @@ def tables_of(
         k.SKIP: syntax.skip,
         k.CALL_START: syntax.call_start,
         k.CALL_TERMINAL: syntax.call_terminal,
-        k.CALL_REST: syntax.call_item,
+        k.CALL_ITEM: syntax.call_item,
         k.CLASS: classes,
         k.T_START: states["start"][: len(terminals)],
         k.T_IGNORED: _ignored(terminals, grammar),
@@ -77,13 +77,13 @@ def tables_of(
         **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],
         k.S_ENDS: states["ends"],
-        k.S_OWN: states["no_longer"],
-        k.S_MATCH: states["no_match"],
+        k.S_NO_LONGER: states["no_longer"],
+        k.S_NO_MATCH: states["no_match"],
         k.S_DISTANCE: states["distance"],
-        k.W_FAILS: states["violated_at_end"],
+        k.L_VIOLATED: states["violated_at_end"],
         k.T_BRACKET: np.zeros(len(terminals), np.int32),
         k.C_COLUMNS: states["columns"],
-        k.T_INSIDE: np.array([int(i in embedded) for i in range(len(terminals))], np.int32),
+        k.T_EMBEDDED: np.array([int(i in embedded) for i in range(len(terminals))], np.int32),
         k.S_WIDTH: np.zeros(len(after), np.int32),
         **_unguided(len(terminals)),
     }
@@ -134,7 +134,7 @@ def _unguided(terminals: int) -> dict[int, Any]:
     nothing = np.zeros(0, np.int32)
     return {
         k.T_SHADOW: np.full(terminals, -1),
-        **csr(k.TIED_START, k.TIED, [], terminals),
+        **csr(k.COMPETING_START, k.COMPETING, [], terminals),
         k.LR_START: np.zeros(1, np.int32),
         **dict.fromkeys((k.LR_SYMBOL, k.LR_STEP, k.LR_SIZE, k.LR_NAME), nothing),
     }
@@ -197,7 +197,7 @@ def _widths(newline: int, fixed: Mapping[int, Any], after: Ints, lookahead: Ints
     k, layout = kernels("grammar.tables"), kernels("grammar.indentation")
     begins = (after[fixed[k.T_START]] >= 0).any(axis=0)
     last = ~((lookahead != VIOLATED) & begins).any(axis=1)
-    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0) & ~last[fixed[k.S_OWN]]
+    counts = (fixed[k.S_TERMINAL] == newline) & (fixed[k.S_ENDS] > 0) & ~last[fixed[k.S_NO_LONGER]]
     on = after[:, fixed[k.C_COLUMNS] >= 0]
     while True:  # back from where a line break may end, but not over the end of a line
         more = counts | np.append(counts, False)[on].any(axis=1)

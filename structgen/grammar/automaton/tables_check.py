@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.automaton.records import (
+from structgen.kernels.build.loader import kernels
+from structgen.kernels.grammar.records import (
     ITEMS_COST,
     ITEMS_NON_EMPTY,
     ITEMS_NULLABLE,
@@ -31,7 +32,6 @@ from structgen.grammar.automaton.records import (
     TERMINALS_EMBEDDED,
     TERMINALS_LEXER,
 )
-from structgen.kernels.build.loader import kernels
 
 Array = npt.NDArray[Any]
 
@@ -115,17 +115,17 @@ class _Check:
         of = {
             k.FIRST: (items, -1, terminals + names), k.AFTER: (items, -1, items),
             k.COST: (items, 0, 1 << 30), k.SKIP: (None, 0, items),
-            k.CALL_TERMINAL: (len(self._part(k.CALL_REST)), 0, terminals),
-            k.CALL_REST: (None, 0, items), k.CLASS: (256, 0, t.next.shape[1]),
+            k.CALL_TERMINAL: (len(self._part(k.CALL_ITEM)), 0, terminals),
+            k.CALL_ITEM: (None, 0, items), k.CLASS: (256, 0, t.next.shape[1]),
             k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 3),
             k.RENAME: (None, 0, terminals), k.WITHIN: (None, 0, terminals),
             k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 3),
-            k.S_OWN: (states, 0, lookaheads), k.S_MATCH: (states, 0, lookaheads),
-            k.S_DISTANCE: (states, 0, 1 << 30), k.W_FAILS: (lookaheads, 0, 2),
-            k.T_BRACKET: (terminals, -1, 2), k.T_INSIDE: (terminals, 0, 2),
+            k.S_NO_LONGER: (states, 0, lookaheads), k.S_NO_MATCH: (states, 0, lookaheads),
+            k.S_DISTANCE: (states, 0, 1 << 30), k.L_VIOLATED: (lookaheads, 0, 2),
+            k.T_BRACKET: (terminals, -1, 2), k.T_EMBEDDED: (terminals, 0, 2),
             k.C_COLUMNS: (t.next.shape[1], -1, 1 << 20),
             k.S_WIDTH: (states, 0, 3),
-            k.T_SHADOW: (terminals, -1, states), k.TIED: (None, 0, terminals),
+            k.T_SHADOW: (terminals, -1, states), k.COMPETING: (None, 0, terminals),
             k.LR_SYMBOL: (len(self._part(k.LR_STEP)), 0, 1 << 30),
             k.LR_SIZE: (len(self._part(k.LR_NAME)), 0, 1 << 30), k.LR_NAME: (None, 0, 1 << 30),
         }  # fmt: skip
@@ -135,10 +135,10 @@ class _Check:
             _demand(_within(part, low, high), "a constant")
         bounds = (
             (k.SKIP_START, k.SKIP, items),
-            (k.CALL_START, k.CALL_REST, names),
+            (k.CALL_START, k.CALL_ITEM, names),
             (k.RENAME_START, k.RENAME, terminals),
             (k.WITHIN_START, k.WITHIN, terminals),
-            (k.TIED_START, k.TIED, terminals),
+            (k.COMPETING_START, k.COMPETING, terminals),
             (k.LR_START, k.LR_SYMBOL, self._states),
         )
         for start, listed, count in bounds:
@@ -192,7 +192,7 @@ class _Check:
     def _records(self) -> None:
         rec, k = self._t.rec[1:], self._k
         starts, sizes = rec[:, REC_START].astype(np.int64), rec[:, REC_SIZE].astype(np.int64)
-        _demand(_within(rec[:, REC_KIND], k.ITEMS, k.GUIDED + 1), "a record")
+        _demand(_within(rec[:, REC_KIND], k.ITEM_SET, k.GUIDED + 1), "a record")
         _demand((starts >= 0).all() and (sizes >= 0).all(), "a record")
         _demand((starts + sizes <= len(self._t.heap)).all(), "a record")
         used = self._t.names[self._t.names[:, 0] != -1, 1]
@@ -214,8 +214,12 @@ class _Check:
     def _contents(self) -> None:
         """Check what records of each kind hold."""
         k, items = self._k, len(self._part(self._k.FIRST))
-        limits = ((k.ITEMS, 0, items), (k.TERMINALS, 0, self._terminals),
-                  (k.LEXER, -1, len(self._t.next)), (k.WATCHES, 0, len(self._t.watch)))  # fmt: skip
+        limits = (
+            (k.ITEM_SET, 0, items),
+            (k.TERMINALS, 0, self._terminals),
+            (k.LEXER, -1, len(self._t.next)),
+            (k.LOOKAHEADS, 0, len(self._t.watch)),
+        )
         for kind, low, high in limits:
             held, stretch, place = self._listed(kind)
             _demand(_within(held, low, high), "a set")
@@ -224,22 +228,22 @@ class _Check:
         sizes = {
             kind: self._t.rec[self._t.rec[:, REC_KIND] == kind, REC_SIZE] for kind in range(1, 12)
         }
-        for kind in (k.LEXER, k.WATCHES, k.THREADS, k.INDENTS):
+        for kind in (k.LEXER, k.LOOKAHEADS, k.THREADS, k.INDENTS):
             _demand((sizes[kind] > 0).all(), "a record")
         _demand((sizes[k.STACKS] % 2 == 0).all() and (sizes[k.LAID] == 4).all(), "a record")
         _demand((sizes[k.THREADS] % 3 == 0).all() and (sizes[k.PAIRED] == 2).all(), "threads")
         _demand((sizes[k.THREADS] <= self._t.info[k.REGION]).all(), "threads")
         _demand((sizes[k.INDENTS] <= 1024).all(), "open lines")
         held, _, place = self._listed(k.STACKS)
-        _demand(self._all(held[place % 2 == 0], k.ITEMS), "stacks")
+        _demand(self._all(held[place % 2 == 0], k.ITEM_SET), "stacks")
         _demand(self._all(held[place % 2 == 1], k.STACKS, 0), "stacks")
         held, _, place = self._listed(k.THREADS)
         _demand(self._all(held[place % 3 == 0], k.LEXER), "threads")
         _demand(self._closed(held[place % 3 == 1]), "threads")
-        _demand(self._all(held[place % 3 == 2], k.WATCHES, 0), "threads")
+        _demand(self._all(held[place % 3 == 2], k.LOOKAHEADS, 0), "threads")
         held, _, place = self._listed(k.PAIRED)
         _demand(self._all(held[place == 0], k.LEXER), "a pair")
-        _demand(self._all(held[place == 1], k.WATCHES), "a pair")
+        _demand(self._all(held[place == 1], k.LOOKAHEADS), "a pair")
         self._guided(sizes)
         held, _, place = self._listed(k.LAID)
         _demand(self._are(held[place == 0], k.STACKS, k.GUIDED).all(), "a layout")
@@ -264,10 +268,10 @@ class _Check:
     def _fields(self) -> None:
         """Check the fields of records that are made when first needed."""
         k, rec = self._k, self._t.rec
-        item_sets = rec[rec[:, REC_KIND] == k.ITEMS]
+        item_sets = rec[rec[:, REC_KIND] == k.ITEM_SET]
         _demand(
             _within(item_sets[:, ITEMS_NULLABLE], 0, 2)
-            and self._all(item_sets[:, ITEMS_NON_EMPTY], k.ITEMS, -1),
+            and self._all(item_sets[:, ITEMS_NON_EMPTY], k.ITEM_SET, -1),
             "a set",
         )
         _demand(
@@ -286,15 +290,15 @@ class _Check:
             closed = stacks[stacks[:, STACKS_LEXER] >= 0]
             _demand(self._all(closed[:, STACKS_LEXER], k.LEXER), "stacks")
             _demand(self._all(closed[:, STACKS_TERMINALS], k.TERMINALS), "stacks")
-        end = self._t.info[[k.END_ITEMS]]
-        _demand(self._all(end, k.ITEMS), "the end")
-        lookaheads = rec[rec[:, REC_KIND] == k.WATCHES]
+        end = self._t.info[[k.END_ITEM_SET]]
+        _demand(self._all(end, k.ITEM_SET), "the end")
+        lookaheads = rec[rec[:, REC_KIND] == k.LOOKAHEADS]
         _demand(_within(lookaheads[:, LOOKAHEADS_VIOLATED], 0, 2), "lookaheads")
         lexers = rec[rec[:, REC_KIND] == k.LEXER]
         _demand(_within(lexers[:, LEXER_WIDTH], -1, 3), "a lexer state")
         held, place = self._counted(lexers[lexers[:, LEXER_ENDINGS] >= 0, LEXER_ENDINGS], 2, 0)
         _demand(self._all(held[place % 2 == 0], k.TERMINALS), "an end")
-        _demand(self._all(held[place % 2 == 1], k.WATCHES, 0), "an end")
+        _demand(self._all(held[place % 2 == 1], k.LOOKAHEADS, 0), "an end")
         held, _ = self._counted(lexers[lexers[:, LEXER_CLUSTERS] >= 0, LEXER_CLUSTERS], 1, 0)
         _demand(self._all(held, k.LEXER), "a cluster")
 
@@ -314,7 +318,7 @@ class _Check:
     def _rows(self) -> None:
         """Check the transition rows of lexer states and lookaheads."""
         k, rec, rows = self._k, self._t.rec, self._t.rows
-        for kind, others in ((k.LEXER, (-1, -2)), (k.WATCHES, (-1, -2, 0))):
+        for kind, others in ((k.LEXER, (-1, -2)), (k.LOOKAHEADS, (-1, -2, 0))):
             owned = rec[rec[:, REC_KIND] == kind, REC_ROW]
             _demand(_within(owned, -1, len(rows)), "a row")
             _demand(self._all(rows[owned[owned >= 0]].reshape(-1), kind, *others), "a row")
@@ -324,22 +328,22 @@ class _Check:
         k, memo = self._k, self._t.memo
         memo = memo[memo[:, 0] != -1]
         tags, keys, values = memo[:, 0] >> 60, (memo[:, 0] >> 30) & (_LOW >> 1), memo[:, 1]
-        _demand(_within(tags, k.BESIDE, k.VERDICT + 1), "a key")
-        kinds = ((k.ENTER, k.ITEMS), (k.BOTH_ITEMS, k.ITEMS), (k.BOTH_STACKS, k.STACKS),
+        _demand(_within(tags, k.BESIDE, k.VIABLE + 1), "a key")
+        kinds = ((k.ENTER, k.ITEM_SET), (k.UNION_ITEMS, k.ITEM_SET), (k.UNION_STACKS, k.STACKS),
                  (k.BESIDE, k.LEXER))  # fmt: skip
         for tag, kind in kinds:
             others = (-1,) if tag == k.ENTER else ()
             _demand(self._all(values[tags == tag], kind, *others), "a value")
-        _demand(_within(values[tags == k.VERDICT], 0, 3), "a value")
+        _demand(_within(values[tags == k.VIABLE], 0, 3), "a value")
         scans = ((tags == k.SCAN) | (tags == k.SCANS)) & (values != -1)
         _demand(self._closed(values[scans]) and self._closed(keys[scans]), "a value")
         rec = self._t.rec
         _demand((rec[values[scans], REC_KIND] == rec[keys[scans], REC_KIND]).all(), "a value")
         gotos = values[(tags == k.GOTO) & (values != 0)]
         _demand(_within(gotos, 1, len(self._t.heap) - 1), "a value")
-        _demand(self._all(self._t.heap[gotos], k.ITEMS, -1), "a value")
+        _demand(self._all(self._t.heap[gotos], k.ITEM_SET, -1), "a value")
         held, _ = self._counted(gotos, 2, 1)
-        _demand(self._all(held, k.ITEMS), "a value")
+        _demand(self._all(held, k.ITEM_SET), "a value")
 
 
 def _within(values: Array, low: int, high: int) -> bool:

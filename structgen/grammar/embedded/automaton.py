@@ -184,7 +184,7 @@ class NestingAutomaton(Automaton):
                 continue
             key = (moved.inner, moved.at, moved.lookaheads, moved.stacks if ordered else 0)
             if key in kept:
-                either = kernels("grammar.stacks").either
+                either = kernels("grammar.stacks").union_closed
                 stacks = self.outer.ask(either, kept[key].stacks, moved.stacks)
                 kept[key] = moved._replace(stacks=stacks)
             else:

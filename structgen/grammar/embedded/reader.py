@@ -131,7 +131,7 @@ class EmbeddedReader:
         if lookaheads == 0:
             return 0
         kind = int(outer.byte_classes[byte])
-        return outer.ask(kernels("grammar.lexer").next_watches, lookaheads, kind)
+        return outer.ask(kernels("grammar.lexer").next_lookaheads, lookaheads, kind)
 
     def _search(self, outer: GrammarAutomaton, open_text: OpenText) -> list[int]:
         """The lookaheads that texts can leave; just 0 if some text leaves none, which is best.

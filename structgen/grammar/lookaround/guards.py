@@ -114,6 +114,6 @@ class PendingLookaheads:
     @cached_property
     def _by_state(self) -> Ints:
         """int32[w]: for each lookahead state the fewest bytes to where the text may end."""
-        tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").W_FAILS
+        tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").L_VIOLATED
         low, high = tables.offsets[violated_at_end : violated_at_end + 2].tolist()
         return distances(tables.watch, tables.fixed[low:high] == 0)

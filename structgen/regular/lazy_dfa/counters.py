@@ -355,14 +355,14 @@ class LengthLimitAutomaton(TableAutomaton):
         with self._base.lock:
             self._update_distances()
             while (need := self._explore(state, end)) >= 0:
-                if self._distances[need, self._k.SAID] & self._k.MOVES:
+                if self._distances[need, self._k.FACTS] & self._k.MOVES:
                     self._refine_distance(need)
                 else:
                     self._successors([need])
 
     def _explore(self, state: int, end: int) -> int:
         moves = self._base.search.moves
-        found: int = self._k.explore_capped(
+        found: int = self._k.explore_bounded(
             moves, self._distances, self.states, self.search, self._most, state, end
         )
         return found
@@ -375,7 +375,7 @@ class LengthLimitAutomaton(TableAutomaton):
         self._explored_before, size = base.found, base.size
         self._distances = with_room(self._distances, size)[:size]
         self._distances[known:] = k.FAR, 0
-        self._distances[base.search.queue[:size] == 1, k.SAID] |= k.MOVES
+        self._distances[base.search.queue[:size] == 1, k.FACTS] |= k.MOVES
         k.nearest_ends(base.search.moves, base.ends, self._distances)
 
     def _refine_distance(self, state: int) -> None:
@@ -413,7 +413,7 @@ class LengthLimitAutomaton(TableAutomaton):
             depth += 1
             if len(near) > MAX_NEAR:
                 raise TooLargeError
-        self._distances[state, self._k.SAID] |= self._k.EXACT
+        self._distances[state, self._k.FACTS] |= self._k.EXACT
 
     def _successors(self, states: Iterable[int]) -> set[int]:
         """The states of the base that some states lead to by one character."""
@@ -439,7 +439,7 @@ class LengthLimitAutomaton(TableAutomaton):
         base, k = self._base, self._k
         with base.lock:
             base.write_spans()
-            known = (self._distances[:, k.SAID] & k.MOVES) != 0
+            known = (self._distances[:, k.FACTS] & k.MOVES) != 0
             wait = int(self._distances[known, k.UPPER].max(initial=0))
             free = self._most - wait
             k.bound_loops(self.states, order, base.explored(), free, self.loops, self.often)

@@ -61,7 +61,7 @@ class ProductAutomaton(TableAutomaton):
         self._formula = np.array(lines, np.int32)
         joint = regex.parts if isinstance(regex, And) else ()
         super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
-        self._side = kernels("regular.product").Side(
+        self._side = kernels("regular.product").Product(
             states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
             moves=np.zeros((1, len(self.classes.letters)), np.int32),
             walked=np.zeros(1, np.uint8),
@@ -87,7 +87,7 @@ class ProductAutomaton(TableAutomaton):
     def _grow(self, room: int) -> None:
         """Make room for so many tuples, and empty the hash table over them."""
         side = self._side
-        used = int(side.sizes[0])
+        used = int(side.sizes[kernels("regular.product").MADE])
         side = self._side = side._replace(
             states=with_room(side.states, room, None, used),
             moves=with_room(side.moves, room, None, used),
@@ -102,18 +102,18 @@ class ProductAutomaton(TableAutomaton):
             size = 1 << (2 * len(side.walked)).bit_length()
             self._side = side._replace(table=np.empty(size, np.int32))
         self._side.table[:] = -1
-        self._side.sizes[1] = 0
+        self._side.sizes[kernels("regular.product").HASHED] = 0
 
     def _forget(self) -> None:
         """Drop all tuples that searches made and that are no states."""
-        side, made = self._side, int(self.search.sizes[0])
+        side, made = self._side, int(self.search.sizes[self._search_kernels.MADE])
         kept = self.states[:made, 0].astype(np.int64)
         side.states[:made], side.ends[:made] = side.states[kept], side.ends[kept]
         side.live[:made], side.walked[:] = 1, 0
-        side.sizes[0] = made
+        side.sizes[kernels("regular.product").MADE] = made
         self.states[:made, 0] = np.arange(made)
         self.search.table[:] = -1
-        self.search.sizes[2] = 0
+        self.search.sizes[self._search_kernels.LISTED] = 0
         self._grow(made)
 
     def _find(self, state: int, count: int) -> None:
@@ -126,7 +126,7 @@ class ProductAutomaton(TableAutomaton):
         k, forgot = kernels("regular.product"), -1  # forgot: states explored at the last `_forget`
         while self.search.queue[state] != 1:
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
-            need = k.explore_side(*given, self._dives, state, end)
+            need = k.explore_product(*given, self._dives, state, end)
             if need >= 0:  # a part has to be explored
                 self._parts.explore(need, count)
                 self._side = self._side._replace(ahead=self._parts.ahead())

@@ -158,7 +158,8 @@ class TableAutomaton(RegexAutomaton):
             classes.low, classes.high, classes.group, classes.letters, classes.needs
         )
         self.states = start[None]
-        self.search = kernels("regular.glushkov").Search(
+        self._search_kernels = kernels("regular.glushkov")
+        self.search = self._search_kernels.Search(
             moves=np.zeros((1, len(classes.letters)), np.int32),
             came=np.zeros((1, 2), np.int32),
             table=np.zeros(0, np.int32),
@@ -181,12 +182,12 @@ class TableAutomaton(RegexAutomaton):
     @property
     def size(self) -> int:
         """See `RegexAutomaton.size`."""
-        return int(self.search.sizes[0])
+        return int(self.search.sizes[self._search_kernels.MADE])
 
     @property
     def found(self) -> int:
         """How many states have their moves."""
-        return int(self.search.sizes[1])
+        return int(self.search.sizes[self._search_kernels.KNOWN])
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
@@ -224,7 +225,7 @@ class TableAutomaton(RegexAutomaton):
                 order=with_room(found.order, room, None, used),
                 queue=with_room(found.queue, room, used=used),
             )
-            found.sizes[2] = 0
+            found.sizes[self._search_kernels.LISTED] = 0
         self._find(state, count)
         now = self.size
         self._make_room(now, self.known)
@@ -242,7 +243,7 @@ class TableAutomaton(RegexAutomaton):
         """Double the width of `states`, and empty the hash table over them."""
         self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))
         self.search.table[:] = -1
-        self.search.sizes[2] = 0
+        self.search.sizes[self._search_kernels.LISTED] = 0
 
     def explore_near(self, count: int) -> None:
         """See `RegexAutomaton.explore_near`."""

@@ -266,21 +266,21 @@ class ComposedAutomaton(TableAutomaton):
         """`Ahead` behind each sub-automaton, as a fixpoint over what follows it."""
         found = nothing_ahead(len(self._after))
         given = self._after, self._last, self._parts.nodes.block, self._parts.ahead(), found
-        kernels("regular.required_ahead").look_behind_blocks(*given)
+        kernels("regular.required_ahead").look_behind_sub_automata(*given)
         return found
 
 
 def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int, end: int) -> int:
     """Find the moves of a state, and of others until `end` states are explored.
 
-    A state is a set of `nodes` (see `kernels.regular.sub_automata.explore_blocks`). Returns a node
+    A state is a set of `nodes` (see `regular.sub_automata.explore_sub_automata`). Returns a node
     that must be explored first, or -1 when done.
     """
     near = AT_ONCE if automaton.is_kernel_only else 0
     while automaton.search.queue[state] != 1:
         row = np.zeros(automaton.states.shape[1], np.uint64)
         given = nodes, after, automaton.states, automaton.search, row
-        need: int = kernels("regular.sub_automata").explore_blocks(*given, state, near, end)
+        need: int = kernels("regular.sub_automata").explore_sub_automata(*given, state, near, end)
         if need != TOO_NARROW:
             return need
         automaton.widen()

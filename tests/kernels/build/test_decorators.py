@@ -1,4 +1,4 @@
-"""In: kernels that call each other by address. Out: proof that they answer as called directly."""
+"""Kernels that call each other by address answer as when they are called directly."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_kernel_is_called_by_its_address(
     assert done.stdout == ("22 [1]\n" if disabled == "0" else "22 []\n"), done.stderr
 
 
-@pytest.mark.parametrize("module", ["tables", "grammar_tables"])
+@pytest.mark.parametrize("module", ["tables", "grammar.tables"])
 def test_every_place_for_an_address_has_one(module: str) -> None:
     """The places of `info` from the first address on, each once."""
     k = kernels(module)

@@ -1,4 +1,4 @@
-"""In: kernel modules to be compiled. Out: proof that processes share the work, each module once."""
+"""Processes share the compilation of kernel modules, each module once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: tuples of arrays. Out: proof that kernels read and write them through their address."""
+"""Kernels read and write tuples of arrays through their address."""
 
 from __future__ import annotations
 

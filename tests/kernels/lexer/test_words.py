@@ -1,4 +1,4 @@
-"""In: random words and machines. Out: proof that states within words read what they should."""
+"""Lexer states within listed words read what they should, on random words and machines."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def filled(
     """Tables in which a state before the words has been entered; and its number."""
     served, root, k = Served(machine), len(machine.rows), kernels("tables")
     room, t = root + 500, served.tables
-    within = np.full((room, k.COLUMNS), -1, np.int32)
-    within[:, k.KIND] = 0
+    state_info = np.full((room, k.INFO_COLUMNS), -1, np.int32)
+    state_info[:, k.KIND] = 0
     order = sorted(words, key=lambda word: word.encode("utf-16-be"))
     ends = np.cumsum([0, *map(len, order)])
     labels = [FIRST + words.index(word) for word in order]
@@ -124,23 +124,23 @@ def filled(
         accept=np.append(t.accept, np.full(500, 99, np.int32)),
         recorded=np.append(t.recorded, np.full(500, recorded, np.uint8)),
         guard=np.concatenate((t.guard, np.full((500, 2), 99, np.int32))),
-        within=within,
+        state_info=state_info,
         order=np.array([words.index(word) for word in order], np.int32),
         words=np.stack([ends[:-1], ends[1:], labels], 1).astype(np.int32),
         letters=np.array([ord(c) for word in order for c in word] or [0], np.int32),
     )
-    row = within[root]
+    row = state_info[root]
     row[:] = 0
-    row[[k.KIND, k.OWNER, k.REST, k.CAME]] = k.IN_WORD, -1, free, -1
+    row[[k.KIND, k.OWNER, k.FALLBACK, k.FROM_STATE]] = k.IN_WORD, -1, free, -1
     row[[k.LAST, k.FLAGS]] = len(words), flags | k.GUARDED
     served.tables.guard[root] = (-1, -1) if free >= 0 else (0, len(words))
-    served.tables.sizes[6] = root + 1
+    served.tables.sizes[k.SIZE_STATES] = root + 1
     return served, root
 
 
 def provided(served: Served, q: int) -> None:
     """Fill the row of a state."""
-    while (code := int(opened(kernels("lexer.rows").provide)(served.tables, q))) != 0:
+    while (code := int(opened(kernels("lexer.rows").fill_row)(served.tables, q))) != 0:
         served.fill_on_demand(code)
 
 
@@ -163,7 +163,7 @@ def pairs(served: Served, root: int, expected: Expected) -> list[tuple[int, Plac
             after = expected.after(place, byte)
             if isinstance(after, Place):
                 assert target >= 0
-                assert served.tables.within[target, k.KIND]
+                assert served.tables.state_info[target, k.KIND]
                 if (target, after) not in seen:
                     seen.add((target, after))
                     found.append((target, after))
@@ -202,16 +202,16 @@ def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_co
     served, root = filled(machine, known, free, flags)
     expected, allowed = (
         Expected(machine, known, free, flags),
-        opened(kernels("parser.step").has_allowed),
+        opened(kernels("parser.step").has_allowed_key),
     )
     t = served.tables
-    t.contexts[0] = 0, -1, -1, 0, -1, -1, -1
+    t.stack_nodes[0] = 0, -1, -1, 0, -1, -1, -1
     for q, place in pairs(served, root, expected):
         if expected.rest(place) >= 0:
             assert t.guard[q, 0] == -1
             continue
         for i, word in enumerate(known):
-            t.frames[t.contexts[0, 0]] = 0, 0, i, i + 1, -1, -1, 0, 0
+            t.frames[t.stack_nodes[0, 0]] = 0, 0, i, i + 1, -1, -1, 0, 0
             assert allowed(t, 0, q) == (word in expected.begun(place))
 
 
@@ -223,10 +223,12 @@ def test_each_state_says_from_where_it_came(words: set[str], seed: int, flags: i
     k = kernels("tables")
     found = {q for q, _ in pairs(served, root, Expected(machine, known, 3, flags))}
     for q in found - {root}:
-        came, byte = served.tables.within[q, [k.CAME, k.BYTE]].tolist()
+        came, byte = served.tables.state_info[q, [k.FROM_STATE, k.FROM_BYTE]].tolist()
         assert came in found
-        if served.tables.within[q, k.KIND] == k.IN_WORD:
-            assert served.tables.within[came, k.DEPTH] + 1 == served.tables.within[q, k.DEPTH]
+        if served.tables.state_info[q, k.KIND] == k.IN_WORD:
+            assert (
+                served.tables.state_info[came, k.DEPTH] + 1 == served.tables.state_info[q, k.DEPTH]
+            )
         else:
             assert served.tables.rows[came, byte] == q
 
@@ -236,6 +238,6 @@ def test_room_is_asked_for() -> None:
     served, root = filled(machine_of(1), ["a", "b"], -1, 3)
     t, k = served.tables, kernels("tables")
     t = t._replace(filled=t.filled[: root + 1])
-    assert opened(kernels("lexer.rows").provide)(t, root) == k.NEED_STATES
-    assert t.need[0] >= 3
-    assert t.sizes[6] == root + 1
+    assert opened(kernels("lexer.rows").fill_row)(t, root) == k.NEED_STATES
+    assert t.need[k.WANTED] >= 3
+    assert t.sizes[k.SIZE_STATES] == root + 1

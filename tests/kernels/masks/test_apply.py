@@ -1,4 +1,4 @@
-"""In: random rows and logits. Out: proof that kernels block as plain loops do."""
+"""Kernels apply mask rows to logits as plain loops do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""In: random machines and vocabularies. Out: proof that what lies beyond a lexeme is all found.
+"""All boundary tokens of a lexeme are found, on random machines and vocabularies.
 
-The oracle is the twin, which reads every token byte by byte.
+The oracle is a naive machine, which reads every token byte by byte.
 """
 
 from __future__ import annotations
@@ -36,22 +36,24 @@ def scene(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int, P
 
 
 def walked(served: Served, vocabulary: Vocabulary, pair: int, deeper: int) -> tuple[int, Array]:
-    """What the walk beyond the lexeme of a pair returns, and the row it makes."""
+    """What the walk of a position's boundary tokens returns, and the row it makes."""
     inside = LexemeMask(*walk_inside(served, vocabulary, pair >> 32))
     inside.sort_boundary_tokens(vocabulary.nodes)
     code, row = 0, inside.row
     if inside.boundary_tokens is not None:
-        room = kernels("masks.lexeme_walk").Rests(np.zeros(99, np.uint8), np.zeros(99, np.int64))
+        room = kernels("masks.lexeme_walk").Remainders(
+            np.zeros(99, np.uint8), np.zeros(99, np.int64)
+        )
         given = (vocabulary.nodes, inside.boundary_tokens, room, pair & 0xFFFFFFFF, deeper)
-        walk = kernels("masks.boundary_tokens").walk_beyond
+        walk = kernels("masks.boundary_tokens").walk_boundary_tokens
         code, row = changed(served, row, walk, given, vocabulary.stack())
-    kernels("masks.lexeme_walk").spread(vocabulary.nodes, row)
+    kernels("masks.lexeme_walk").set_duplicates(vocabulary.nodes, row)
     return code, row
 
 
 @given(SEEDS)
 def test_inside_and_beyond_together_are_the_tokens_that_can_be_read(seed: int) -> None:
-    """Unless the walk says that each crossing must be looked at, which leaves none too many."""
+    """Unless the walk says that each end must be looked at, which leaves none too many."""
     machine, served, vocabulary, found = scene(seed)
     for pair, place in found:
         code, row = walked(served, vocabulary, pair, deeper=0)
@@ -89,7 +91,7 @@ def test_the_seeds_have_ends_of_both_kinds() -> None:
     for seed in range(MANY):
         machine, vocabulary, codes = answers(seed)
         for code, place in codes:
-            each += code == kernels("masks.boundary_tokens").EACH
+            each += code == kernels("masks.boundary_tokens").ONE_BY_ONE
             inside = {t for t, w in enumerate(vocabulary.words) if machine.inside(place.q, w)}
             crossing += code == 0 and not inside.issuperset(tokens_at(machine, place, vocabulary))
     assert each >= MANY / 10

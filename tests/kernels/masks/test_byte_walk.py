@@ -1,4 +1,4 @@
-"""In: random machines and vocabularies. Out: proof that walks by pairs find what the twin reads.
+"""Byte-by-byte walks of the trie find what a naive machine reads.
 
 Tables start empty and nearly without room, so the walks stop in the middle and go on again.
 """
@@ -26,7 +26,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 def example(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int, Place]]]:
-    """A machine, its tables, words that can often be read, and pairs and places to read from."""
+    """A machine, its tables, words that can often be read, and positions to read from."""
     machine, rng = random_machine(seed), Random(seed)
     served = Served(machine)
     found = reached(machine, served, rng)[::3]
@@ -40,7 +40,7 @@ def test_walking_along_finds_all_tokens(seed: int) -> None:
     for pair, place in found:
         row, stack = vocabulary.row(), vocabulary.stack()
         stack[0] = pair
-        walk = kernels("masks.byte_walk").walk_along
+        walk = kernels("masks.byte_walk").walk_narrow
         code, row = changed(served, row, walk, (vocabulary.nodes,), stack)
         assert code == 0
         wanted = [word for word in vocabulary.words if machine.run(place, word) is not None]

@@ -1,4 +1,4 @@
-"""In: rows that resemble each other. Out: proof that records give them back, and are short."""
+"""Delta rows give back the mask rows they were made of, and are short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: random machines and vocabularies. Out: proof that the trie walks find what the twin finds.
+"""Walks of the trie find the lexeme mask and the lexeme ends that a naive machine finds.
 
 The trie is made here from sorted starts of words, and tables start empty and nearly without room,
 so the walks stop in the middle and go on again.
@@ -63,7 +63,7 @@ def test_the_walk_inside_finds_the_tokens_that_stay_in_the_lexeme(seed: int) -> 
 
 @given(SEEDS)
 def test_the_walk_inside_finds_every_place_where_a_token_leaves_the_lexeme(seed: int) -> None:
-    """Crossings have the twin's label, side of the byte, and remembered bytes, each once."""
+    """Lexeme ends have the right terminal, side of the byte, and captured bytes, each once."""
     machine, served, vocabulary = example(seed)
     for q in range(len(machine.rows)):
         _, out = walk_inside(served, vocabulary, q)
@@ -102,20 +102,20 @@ def beside(machine: TwinMachine, rng: Random) -> tuple[TwinMachine, int, int]:
 
 
 def ends_with(machine: TwinMachine, q: int, label: int) -> bool:
-    """Whether a lexeme may end with that label behind a byte read in that state."""
+    """Whether a lexeme may end with that terminal behind a byte read in that state."""
     return machine.recorded[q] or machine.needs_text[label] != "compared"
 
 
 @given(SEEDS)
 def test_walking_apart_finds_what_walking_it_all_does(seed: int) -> None:
-    """From what another state allows, `walk_apart` makes the row and crossings of the twin."""
+    """From what another state allows, `walk_difference` makes the row and the lexeme ends."""
     rng = Random(seed)
     machine, q, followed = beside(random_machine(seed), rng)
     served, vocabulary = Served(machine), random_vocabulary(rng)
     row, common = walk_inside(served, vocabulary, followed)
     stack = vocabulary.stack(5)
     stack[0] = q
-    walk = kernels("masks.lexeme_difference").walk_apart
+    walk = kernels("masks.lexeme_difference").walk_difference
 
     def apart(tables: Any, *rest: Any) -> Any:
         return walk(tables, *vocabulary.fixed, common, followed, *rest)
@@ -134,7 +134,7 @@ def test_the_nearest_state_agrees_by_most_nodes(seed: int) -> None:
     q = rng.choice(states)
     for state in states:
         if state == q or rng.random() < 0.8:
-            served.tables.need[0] = state
+            served.tables.need[kernels("tables").WANTED] = state
             served.fill_on_demand(served.k.NEED_ROW)
     weights = np.array([rng.randrange(2, 50) for _ in range(256)], np.int32)
     others = [rng.choice([-1, *states]) for _ in range(5)]
@@ -177,15 +177,15 @@ def test_inside_and_crossing_together_are_the_tokens_that_can_be_read(seed: int)
     vocabulary = random_vocabulary(rng, machine, (place for _, place in found))
     for pair, place in found:
         row, crossings = walk_inside(served, vocabulary, pair >> 32)
-        room = walk.Rests(
+        room = walk.Remainders(
             np.zeros(rng.choice((1, 5, 99)), np.uint8), np.zeros(rng.choice((1, 3, 99)), np.int64)
         )
         stack = vocabulary.stack()
         stack[-2] = -1
         given = (vocabulary.nodes, crossings, room, pair & 0xFFFFFFFF)
-        code, row = changed(served, row, walk.walk_crossing, given, stack)
+        code, row = changed(served, row, walk.walk_lexeme_ends, given, stack)
         assert code == 0
-        walk.spread(vocabulary.nodes, row)
+        walk.set_duplicates(vocabulary.nodes, row)
         assert unsigned(row) == bits(tokens_at(machine, place, vocabulary), vocabulary.row_words)
         assert served.place(pair) == place
 
@@ -211,16 +211,18 @@ def test_the_seeds_have_tokens_in_which_texts_are_taken() -> None:
 
 @given(SEEDS)
 def test_contexts_of_masks_cannot_be_asked_what_was_taken(seed: int) -> None:
-    """Where some text was taken that nobody asks for, `fire` needs an exact context."""
+    """Where the texts seen were left open, `advance_terminal` needs an exact stack node."""
     machine = random_machine(seed)
     served, k, step = Served(machine), kernels("tables"), kernels("parser.step")
     for frame in range(len(machine.frames)):
         exact = served.pair(machine.begin(Level(frame))) & 0xFFFFFFFF
-        some = served.ask(step.context_of, frame, -1, k.SOME, -1, -1)
+        some = served.ask(step.stack_node_of, frame, -1, k.UNSPECIFIED, -1, -1)
         for label in range(5, LABELS):
             if machine.needs_text[label] == "compared" and machine.move(frame, label) is not None:
-                assert served.ask(step.fire, exact, label) != k.DEAD
-                assert int(opened(step.fire)(served.tables, some, label)) == k.NEED_EXACT
+                assert served.ask(step.advance_terminal, exact, label) != k.DEAD
+                assert (
+                    int(opened(step.advance_terminal)(served.tables, some, label)) == k.NEED_EXACT
+                )
 
 
 @given(SEEDS)
@@ -252,6 +254,6 @@ def test_spread_gives_all_tokens_with_the_same_bytes_the_same_bit(seed: int) -> 
     words = vocabulary.words
     chosen = {word for word in words if rng.random() < 0.5}
     row = np.array(vocabulary.bits(chosen.__contains__), np.uint32).view(np.int32)
-    kernels("masks.lexeme_walk").spread(vocabulary.nodes, row)
+    kernels("masks.lexeme_walk").set_duplicates(vocabulary.nodes, row)
     wanted = [t for t, word in enumerate(words) if word in chosen]
     assert unsigned(row) == bits(wanted, vocabulary.row_words)

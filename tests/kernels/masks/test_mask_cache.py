@@ -1,4 +1,4 @@
-"""In: lists of words in any order. Out: proof that each is found by its words, and only by them."""
+"""Records of the mask cache are found by their words, and only by them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.nojit
 @cache
 def actors() -> Any:
     """Kernels that look for a key, and that keep one; what they call is for kernels only."""
-    number_of, keep = kernels("masks.mask_cache").number_of, kernels("masks.mask_cache").keep
+    number_of, keep = kernels("masks.mask_cache").value_of, kernels("masks.mask_cache").find_or_add
 
     @numba.njit
     def sought(known, size):  # type: ignore[no-untyped-def]
@@ -43,9 +43,9 @@ def test_records_are_found_by_their_words(
     """As in a dictionary that keeps what came first, also when its hash table has grown."""
     k = kernels("masks.mask_cache")
     sought, kept = actors()
-    known = k.Known(
+    known = k.MaskCache(
         kinds=np.zeros(1, np.int32),
-        plans=np.zeros((1, 2), np.int64),
+        recipes=np.zeros((1, 2), np.int64),
         places=np.full(128, -1, np.int64),
         records=np.zeros(512, np.int64),
         key=np.zeros(8, np.int64),
@@ -57,7 +57,7 @@ def test_records_are_found_by_their_words(
         known.key[: len(key)] = key
         kept(known, len(key), number)
     larger = np.full(256, -1, np.int64)
-    k.find_again(known.records, int(known.sizes[k.USED]), larger)
+    k.rehash_records(known.records, int(known.sizes[k.USED]), larger)
     for grown in (known, known._replace(places=larger)):
         for key in (*wanted, other):
             grown.key[: len(key)] = key

@@ -1,4 +1,4 @@
-"""In: random rows, tokens to set and to clear. Out: proof that lists of changes make the row."""
+"""Lists of edits make the row that setting and clearing bits makes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_changes_are_those_of_a_set(
     wanted = {token for token in first if token >= 0}
     base = row_of(wanted)
     base.flags.writeable = False
-    changes = k.Changes(base, np.zeros(WORDS, np.int32), np.zeros(room, np.int32))
+    changes = k.RowEdits(base, np.zeros(WORDS, np.int32), np.zeros(room, np.int32))
     out = np.zeros(2 * WORDS, np.int32)
     for _ in range(2):  # the second time nothing must be left of the first
         now = set(wanted)

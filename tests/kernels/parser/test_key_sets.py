@@ -1,4 +1,4 @@
-"""In: random sets of positions. Out: proof that kernels tick off, compare and keep them as sets."""
+"""Kernels mark, compare and intern the keys seen as sets."""
 
 from __future__ import annotations
 
@@ -32,20 +32,22 @@ AFTER = (3, 4, 5)  # frames where only more may follow, only the end, or either
 
 
 def tables_of(key_set: KeySet) -> Any:
-    """Tables with one checklist, whose frames are `AFTER`."""
+    """Tables with one key set, whose frames are `AFTER`."""
     t = with_key_set(Served(random_machine(0)).tables, 0, key_set)
     write_key_set(t, 0, key_set)
-    t.checklists[0, kernels("tables").ONLY_MORE :] = AFTER
+    t.key_sets[0, kernels("tables").ONLY_MORE :] = AFTER
     return t
 
 
 def tick(t: Any, at: int, position: int) -> tuple[Any, int]:
-    """The tables and the set after a TICK, or DEAD; room is made where it is asked for."""
+    """The tables and the set after MARK_SEEN, or DEAD; room is made where it is asked for."""
     k = kernels("tables")
     while True:
-        t.contexts[0] = 0, -1, -1, 0, at, -1, -1
+        t.stack_nodes[0] = 0, -1, -1, 0, at, -1, -1
         after = int(
-            opened(kernels("parser.key_sets").checked)(t, 0, k.TICK << 56 | 7 << 28 | position)
+            opened(kernels("parser.key_sets").apply_key_action)(
+                t, 0, k.MARK_SEEN << 56 | 7 << 28 | position
+            )
         )
         if after != k.NEED_SPACE:
             break
@@ -60,9 +62,9 @@ def tick(t: Any, at: int, position: int) -> tuple[Any, int]:
 def test_sets_are_equal_when_the_same_positions_were_ticked_off(
     data: st.DataObject, size: int
 ) -> None:
-    """In any order; what was ticked off cannot be again, and what is no position can never be."""
+    """In any order; a key that was seen cannot come again, and what is no key can never come."""
     t = tables_of(KeySet(size, (), range(size), endless=True))
-    empty = int(t.checklists[0, kernels("tables").NOTHING])
+    empty = int(t.key_sets[0, kernels("tables").NO_KEYS])
     some = st.lists(st.integers(0, size - 1), max_size=5) if size else st.just([])
     found: dict[frozenset[int], int] = {frozenset(): empty}
     for ways in data.draw(st.lists(some, max_size=6)):
@@ -85,17 +87,19 @@ def test_what_follows_depends_on_what_is_still_to_come(
     """The end when all that is required has come, more while anything possible has not."""
     possible = required | others
     t, k = tables_of(KeySet(67, required, possible, endless=endless)), kernels("tables")
-    at, seen = int(t.checklists[0, k.NOTHING]), set[int]()
+    at, seen = int(t.key_sets[0, k.NO_KEYS]), set[int]()
     come = st.lists(st.sampled_from(sorted(possible)), unique=True) if possible else st.just([])
     for position in data.draw(come):
         t, at = tick(t, at, position)
         seen.add(position)
-    t.contexts[:2] = (0, -1, -1, 0, at, -1, -1), (0, -1, -1, 1, -1, -1, -1)
-    after = int(opened(kernels("parser.key_sets").checked)(t, 0, k.CHECK << 56))
+    t.stack_nodes[:2] = (0, -1, -1, 0, at, -1, -1), (0, -1, -1, 1, -1, -1, -1)
+    after = int(opened(kernels("parser.key_sets").apply_key_action)(t, 0, k.CHECK_KEYS << 56))
     more, ends = endless or possible > seen, required <= seen
     if more or ends:
         assert (after >> 32, after & 0xFFFFFFFF) == (AFTER[more + 2 * ends - 1], at)
-    assert int(opened(kernels("parser.key_sets").checked)(t, 1, k.CHECK << 56)) == k.DEAD
+    assert (
+        int(opened(kernels("parser.key_sets").apply_key_action)(t, 1, k.CHECK_KEYS << 56)) == k.DEAD
+    )
 
 
 def test_an_object_needs_no_frame_for_each_order_of_its_names() -> None:
@@ -120,4 +124,4 @@ def test_an_object_needs_no_frame_for_each_order_of_its_names() -> None:
     assert b"}" not in bytes(engine.next_bytes(half))
     assert "b" in engine.expected(half)
     assert engine.completions().shortest(half) == b',"b":0}'
-    assert np.count_nonzero(engine.tables.contexts[: engine.size["contexts"], 4] >= 0) > 0
+    assert np.count_nonzero(engine.tables.stack_nodes[: engine.size["contexts"], 4] >= 0) > 0

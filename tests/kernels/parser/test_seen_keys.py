@@ -1,4 +1,4 @@
-"""In: texts of JSON strings. Out: proof that kernels know those taken before, however spelled."""
+"""Kernels recognise captured texts that were seen before, however they are spelled."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ AGAIN = st.lists(st.sampled_from([b"a", rb"\u0061", b"/", rb"\/"]), max_size=2).
 
 @cache
 def tables() -> Any:
-    """Any tables; only those of contexts matter here."""
+    """Any tables; only those of stack nodes matter here."""
     return Served(random_machine(0)).tables
 
 
 def remembered(texts: list[bytes]) -> tuple[Any, int]:
-    """Tables with contexts, and one that remembers the last text; the others were taken."""
-    contexts: list[tuple[int, int, int, int]] = []
-    origin: list[int] = []
+    """Tables with stack nodes, and one that captured the last text; the others were seen before."""
+    stack_nodes: list[tuple[int, int, int, int]] = []
+    capture_links: list[int] = []
     last = taken = -1
     for text in texts:
-        base = len(origin)
-        contexts += [(0, -1, taken, base)] * (len(text) + 1)
-        origin += [-1, *((base + i) << 8 | byte for i, byte in enumerate(text))]
-        last, taken = taken, len(origin) - 1
+        base = len(capture_links)
+        stack_nodes += [(0, -1, taken, base)] * (len(text) + 1)
+        capture_links += [-1, *((base + i) << 8 | byte for i, byte in enumerate(text))]
+        last, taken = taken, len(capture_links) - 1
     assert taken >= 0
-    assert contexts[taken][2] == last
-    written = np.array(contexts, np.int32), np.array(origin, np.int64)
-    return tables()._replace(contexts=written[0], origin=written[1]), taken
+    assert stack_nodes[taken][2] == last
+    written = np.array(stack_nodes, np.int32), np.array(capture_links, np.int64)
+    return tables()._replace(stack_nodes=written[0], capture_links=written[1]), taken
 
 
 @given(TEXTS)
@@ -59,19 +59,19 @@ def test_texts_are_decoded_as_json_strings_are(text: bytes) -> None:
     """As Python reads them, unpaired surrogates as three bytes; the twin agrees."""
     t, ctx = remembered([text])
     k = kernels("parser.seen_keys")
-    assert int(k.length_of(t.origin, ctx)) == len(text)
+    assert int(k.captured_length(t.capture_links, ctx)) == len(text)
     out = np.zeros(len(text), np.uint8)
-    size = int(k.decoded(t.origin, ctx, out))
+    size = int(k.decode_captured(t.capture_links, ctx, out))
     wanted = json.loads(b'"' + text + b'"').encode("utf-8", "surrogatepass")
     assert out[:size].tobytes() == wanted == decoded(text)
 
 
 @given(st.lists(AGAIN | TEXTS, min_size=1, max_size=6))
 def test_a_text_is_taken_if_one_before_spells_the_same(texts: list[bytes]) -> None:
-    """`is_taken` compares with all texts before, and with none where there is none."""
+    """`is_seen` compares with all texts before, and with none where there is none."""
     t, ctx = remembered(texts)
     wanted = decoded(texts[-1]) in map(decoded, texts[:-1])
-    assert bool(kernels("parser.seen_keys").is_taken(t, ctx)) == wanted
+    assert bool(kernels("parser.seen_keys").is_seen(t, ctx)) == wanted
 
 
 @given(st.lists(AGAIN | TEXTS, max_size=6), st.data())
@@ -83,7 +83,7 @@ def test_rests_complete_a_text_to_one_taken(texts: list[bytes], data: st.DataObj
     t, ctx = remembered([*texts, begun])
     size, count = data.draw(st.integers(0, 30)), data.draw(st.integers(1, 6))
     room, start = np.zeros(size, np.uint8), np.zeros(count, np.int64)
-    found = int(kernels("parser.seen_keys").rests_of_taken(t, ctx, room, start))
+    found = int(kernels("parser.seen_keys").seen_remainders(t, ctx, room, start))
     wanted = [
         text[len(begun) :] for text in known[::-1] if text.startswith(begun) and text != begun
     ]

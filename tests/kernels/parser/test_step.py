@@ -1,4 +1,4 @@
-"""In: random machines and bytes. Out: proof that the stepping kernels do what their twins do.
+"""The kernels that read bytes and terminals do what a naive machine does.
 
 Tables start empty and nearly without room, so kernels stop and go on again at every chance.
 """
@@ -36,7 +36,7 @@ TEXTS = 4  # read from random stacks by `reached`
 
 
 def reached(machine: TwinMachine, served: Served, rng: Random) -> list[tuple[int, Place]]:
-    """Pairs of the kernels and the twin's places, on the way along random texts."""
+    """Positions of the kernels and the naive machine's places, on the way along random texts."""
     found = []
     for _ in range(TEXTS):
         place = machine.begin(*random_stack(machine, rng))
@@ -79,18 +79,18 @@ def test_a_run_reads_as_far_as_the_twin(seed: int) -> None:
 
 @given(SEEDS)
 def test_an_event_leads_where_the_twin_goes(seed: int) -> None:
-    """`fire` gives the twin's place after every label, wherever it happens."""
+    """`advance_terminal` gives the right place after every terminal, wherever it happens."""
     machine, rng = random_machine(seed), Random(seed)
     served = Served(machine)
     for pair, place in reached(machine, served, rng)[::3]:
         for label in range(SKIP, LABELS):
-            after = served.ask(kernels("parser.step").fire, pair & 0xFFFFFFFF, label)
+            after = served.ask(kernels("parser.step").advance_terminal, pair & 0xFFFFFFFF, label)
             assert served.place(after) == machine.event(place, label)
 
 
 @given(SEEDS)
 def test_equal_places_have_equal_pairs(seed: int) -> None:
-    """Pairs are interned: the same place is the same int, whenever and however it is reached."""
+    """Positions are interned: the same place is the same int, however it is reached."""
     machine, rng = random_machine(seed), Random(seed)
     served = Served(machine)
     found: dict[Place, int] = {}
@@ -127,8 +127,8 @@ def test_nothing_closes_below_the_outermost_frame() -> None:
     served, k = Served(random_machine(0)), kernels("tables")
     ctx = served.pair(served.machine.begin(Level(0))) & 0xFFFFFFFF
     label = served.machine.needs_text.index("unused", SKIP + 1)
-    k.insert(served.tables.moves, label, k.POP << 56 | label << 28)  # of frame 0
-    assert int(opened(kernels("parser.step").fire)(served.tables, ctx, label)) == k.DEAD
+    k.insert(served.tables.actions, label, k.POP << 56 | label << 28)  # of frame 0
+    assert int(opened(kernels("parser.step").advance_terminal)(served.tables, ctx, label)) == k.DEAD
 
 
 @pytest.mark.parametrize("name", ["step", "ending"])
@@ -144,7 +144,7 @@ def test_lexemes_that_end_for_ever_are_refused(name: str) -> None:
 
 
 def test_the_seeds_make_kernels_stop_for_every_reason() -> None:
-    """Rows, moves, events and space are asked for; deep places and taken texts reached."""
+    """Rows, actions, events and space are asked for; deep places and seen texts are reached."""
     asked: set[int] = set()
     places: list[Place] = []
     refused = 0
@@ -156,7 +156,7 @@ def test_the_seeds_make_kernels_stop_for_every_reason() -> None:
         places += found
         asked |= served.asked
     k = kernels("tables")
-    assert asked == {k.NEED_ROW, k.NEED_MOVE, k.NEED_EVENT, k.NEED_SPACE}
+    assert asked == {k.NEED_ROW, k.NEED_ACTION, k.NEED_EVENT, k.NEED_SPACE}
     assert max(len(place.text) for place in places) >= 3
     assert max(len(place.stack) for place in places) >= 6
     assert max(len(place.stack[-1].taken) for place in places) >= 2
@@ -164,7 +164,7 @@ def test_the_seeds_make_kernels_stop_for_every_reason() -> None:
 
 
 def taken_again(machine: TwinMachine, place: Place) -> int:
-    """How many labels are refused here only because the text was taken before."""
+    """How many terminals are refused here only because the text was seen before."""
     fresh = place._replace(
         stack=(*place.stack[:-1], place.stack[-1]._replace(taken=())),
     )

@@ -1,4 +1,4 @@
-"""In: spans of code points, and others. Out: proof that they are laid over them where they are."""
+"""Spans of code points laid over others take their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: words of whole, cut and broken characters. Out: proof of what is said of their subtrees.
+"""What is said of a trie's subtrees fits words of whole, cut and broken characters.
 
 The oracle is Python's own decoder of UTF-8, which says how far the bytes of a word are characters.
 """

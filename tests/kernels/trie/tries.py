@@ -1,4 +1,4 @@
-"""In: words. Out: the trie of them as the kernels want it, and walks that stop and go on."""
+"""Tries of words as the kernels want them, and walks that stop and go on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Vocabulary:
 def random_vocabulary(
     rng: Random, machine: TwinMachine | None = None, places: Iterable[Place] = ()
 ) -> Vocabulary:
-    """Random words, those that can be read at some places, and rests of the texts taken there."""
+    """Random words, some that can be read, and remainders of the texts seen there."""
     words = random_words(rng, rng.randrange(1, 24))
     if machine is not None:
         for place in places:
@@ -80,10 +80,7 @@ def random_vocabulary(
 def walked(
     served: Served, vocabulary: Vocabulary, walk: Callable[..., Any], row: Array, stack: Array
 ) -> Any:
-    """The crossings that `walk(tables, crossings, row, stack)` finds; their room grows bit by bit.
-
-    What `walk_inside` and `walk_apart` have in common.
-    """
+    """The lexeme ends that `walk(tables, ends, row, stack)` finds; their room grows bit by bit."""
     out = crossings_of(2, vocabulary.depth + 1)
     while (code := int(walk(served.tables, out, row, stack))) != 0:
         if code == served.k.NEED_SPACE:
@@ -94,14 +91,14 @@ def walked(
         else:
             served.fill_on_demand(code)
     count = int(stack[-2])
-    return kernels("masks.lexeme_walk").Crossings(
+    return kernels("masks.lexeme_walk").LexemeEnds(
         out.node[:count], out.label[:count], out.before[:count], out.start[: count + 1], out.text
     )
 
 
 def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, Any]:
-    """The row and the crossings of a lexer state."""
-    walk, fixed = kernels("masks.lexeme_walk").walk_inside, vocabulary.fixed
+    """The row and the lexeme ends of a lexer state."""
+    walk, fixed = kernels("masks.lexeme_walk").walk_lexeme, vocabulary.fixed
     row, stack = vocabulary.row(), vocabulary.stack()
     stack[0] = q
     given = *fixed, np.zeros(3, np.int64)
@@ -110,8 +107,8 @@ def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, 
 
 
 def crossings_of(count: int, text: int) -> Any:
-    """Empty crossings with that much room."""
-    return kernels("masks.lexeme_walk").Crossings(
+    """Empty lexeme ends with that much room."""
+    return kernels("masks.lexeme_walk").LexemeEnds(
         node=np.zeros(count, np.int32),
         label=np.zeros(count, np.int32),
         before=np.zeros(count, np.uint8),
@@ -121,7 +118,7 @@ def crossings_of(count: int, text: int) -> Any:
 
 
 def by_start(vocabulary: Vocabulary, out: Any) -> dict[bytes, tuple[int, bool, bytes]]:
-    """Crossings as the twin gives them."""
+    """Lexeme ends as the naive machine gives them."""
     found = {
         vocabulary.starts[out.node[i]]: (
             int(out.label[i]),
@@ -137,10 +134,10 @@ def by_start(vocabulary: Vocabulary, out: Any) -> dict[bytes, tuple[int, bool, b
 def changed(
     served: Served, row: Array, walk: Any, given: tuple[Any, ...], stack: Array
 ) -> tuple[int, Array]:
-    """What `walk(tables, *given, changes, stack)` returns in the end, and the row it makes."""
+    """What `walk(tables, *given, edits, stack)` returns in the end, and the row it makes."""
     k, base, bits = kernels("masks.row_edits"), row.copy(), np.zeros_like(row)
     base.flags.writeable = False
-    changes = k.Changes(base, bits, np.zeros(2 + len(row) // 2, np.int32))
+    changes = k.RowEdits(base, bits, np.zeros(2 + len(row) // 2, np.int32))
     code = served.ask(walk, *given, changes, stack)
     out, result = np.zeros(2 * len(row), np.int32), row.copy()
     count = k.collect(changes, out)
