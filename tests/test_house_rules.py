@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import io
 import json
 import subprocess
 import sys
+import token
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +135,21 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             yield node
 
 
+def code_lines(path: Path) -> set[int]:
+    """The lines of a file that hold code: no comments, no docstrings, not blank."""
+    text = path.read_text(encoding="utf-8")
+    skipped = {token.NL, token.NEWLINE, token.COMMENT, token.INDENT, token.DEDENT}
+    found: set[int] = set()
+    for item in tokenize.generate_tokens(io.StringIO(text).readline):
+        if item.type not in skipped:
+            found.update(range(item.start[0], item.end[0] + 1))
+    for function in functions(path):
+        first = function.body[0]
+        if ast.get_docstring(function) is not None and first.end_lineno is not None:
+            found.difference_update(range(first.lineno, first.end_lineno + 1))
+    return found
+
+
 SHIPPED = sources("structgen", "kernels")
 EVERYTHING = sources("structgen", "kernels", "tests", "jsonschemabench")
 
@@ -144,11 +162,13 @@ def test_there_are_sources_to_check() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=name_of)
 def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
-    """No shipped function is longer than 60 lines or takes more than 9 parameters."""
+    """No shipped function has more than 60 lines of code or takes more than 9 parameters."""
+    code = code_lines(path)
     long = [
-        f"{f.name} at line {f.lineno}: {f.end_lineno - f.lineno + 1} lines"
+        f"{f.name} at line {f.lineno}: {count} lines of code"
         for f in functions(path)
-        if f.end_lineno is not None and f.end_lineno - f.lineno >= MAX_FUNCTION_LINES
+        if (count := len(code.intersection(range(f.lineno, (f.end_lineno or f.lineno) + 1))))
+        > MAX_FUNCTION_LINES
     ]
     wide = [
         f"{f.name} at line {f.lineno}: {count} parameters"

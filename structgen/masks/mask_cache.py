@@ -136,11 +136,11 @@ class MaskCache:
         used = int(self._arrays.sizes[self._k.USED])
         return 8 * (used + len(self._arrays.places))
 
-    def make_room(self, asked: int) -> None:
-        """Have room for the records of one more walk. asked: words that lookups may take."""
+    def make_room(self, lookup_words: int) -> None:
+        """Have room for the records of one more walk, whose lookups take `lookup_words` words."""
         arrays, k = self._arrays, self._k
         # The two longest kinds of keys: the edits of a whole row, and the answers to all lookups.
-        longest = max(2 + self._words, 4 + asked)
+        longest = max(2 + self._words, 4 + lookup_words)
         if len(arrays.key) < longest:
             arrays = arrays._replace(key=np.empty(longest, np.int64))
         used = int(arrays.sizes[k.USED])

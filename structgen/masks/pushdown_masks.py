@@ -120,25 +120,25 @@ class PushdownMasks(Masks):
         """Look for a position with the same mask, or else make the edits of this one's row.
 
         See `kernels.masks.same_mask`. The on-demand loop: the kernel stops with a code, what it
-        names is added, and it goes on. Codes above AGAIN come from the middle of a walk, which goes
-        on where it stopped.
+        names is added, and it goes on. Codes above RESTART_BELOW come from the middle of a walk,
+        which goes on where it stopped.
         """
-        engine, seek = self._engine, self._same_mask.find_same
-        found: int = seek(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
+        engine, find_same = self._engine, self._same_mask.find_same
+        found: int = find_same(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
         while found < DEAD:
             if found > self._same_mask.RESTART_BELOW:
                 engine.fill_on_demand(found)
                 how &= ~self._same_mask.RESTART
             else:
                 self._fill_cache(found, at)
-            found = seek(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
+            found = find_same(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
         return found
 
     def _fill_cache(self, code: int, at: int) -> None:
         """Add what the cache lacks before a position can be looked up or walked from."""
         engine, same_mask = self._engine, self._same_mask
         if code == same_mask.NEED_RECIPE:
-            self._add_recipe(*engine.tables.need[:4].tolist())
+            self._add_recipe(*engine.tables.need[:4].tolist())  # from RECIPE_KEY on
         elif code == same_mask.NEED_KIND:
             q = at >> 32
             kind = self._kind(q)

@@ -1,7 +1,7 @@
 """The `Vocabulary`: bytes of every token, and which ids are special.
 
 A token is text unless it is special, an end token, empty, or absent (None, or an id beyond the
-table): only text tokens ever match text. Where tables come from is in `vocab_sources`.
+table): only text tokens ever match text. Where tables come from is in `vocabulary.sources`.
 """
 
 from __future__ import annotations

@@ -199,12 +199,12 @@ def test_threads_that_start_together_compile_once(tmp_path: Path, compiled: list
 PROCESS = """
 import sys
 import structgen as sg
-from structgen import pipeline
+from structgen.constraint import compiler
 from structgen.constraint.cache import Cache
 tokens = [bytes((b,)) for b in range(256)]
 vocabulary = sg.Vocabulary([*tokens, None], eos_ids=[256])
-compile_spec, made = pipeline.compile, []
-pipeline.compile = lambda *args, **options: made.append(1) or compile_spec(*args, **options)
+compile_spec, made = compiler.compile, []
+compiler.compile = lambda *args, **options: made.append(1) or compile_spec(*args, **options)
 cache = Cache(sys.argv[1], max_bytes=int(sys.argv[2]), max_states=20)
 for pattern in ["a+", "b{3}", "(ab)*", "a+", "b{3}"]:
     constraint = cache.compile(sg.Regex(pattern), vocabulary)
