@@ -1,4 +1,5 @@
 # make demo    writes JSON with the shipped model        make test    runs the tests
+# make test-thorough  runs those that take long: training, whole benchmark commands, notebooks
 # make lint    ruff and mypy                             make clean   removes what these made
 # make test-matrix  runs some tests with the oldest and the newest releases of other packages
 # make bench   runs jsonschemabench, as in make bench ARGS='masks --help'
@@ -12,7 +13,7 @@ INPUTS := pyproject.toml constraints.txt
 # tests run in a process for each core, file by file; SPREAD= runs them in one
 SPREAD ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
-.PHONY: demo test test-nojit test-matrix test-oldest test-newest lint bench clean
+.PHONY: demo test test-thorough test-nojit test-matrix test-oldest test-newest lint bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.have-demo
@@ -20,6 +21,9 @@ demo: $(VENV)/.have-demo
 
 test: $(VENV)/.have-dev
 	@$(BIN)/python -m pytest $(SPREAD) $(ARGS)
+
+test-thorough: $(VENV)/.have-dev
+	@$(BIN)/python -m pytest -m thorough $(SPREAD) $(ARGS)
 
 test-nojit: $(VENV)/.have-dev
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m nojit $(SPREAD) $(ARGS)
@@ -33,7 +37,7 @@ EXPECTED := ignore::structgen.errors.UntestedVersionWarning
 test-matrix: test-oldest test-newest
 
 test-oldest test-newest: test-%: $(MATRIX)/%/.have
-	@$(MATRIX)/$*/bin/python -m pytest -m matrix -W $(EXPECTED) tests/generation tests/integrations $(ARGS)
+	@$(MATRIX)/$*/bin/python -m pytest -m matrix -W $(EXPECTED) $(wildcard tests/generation/test_*.py) tests/integrations $(ARGS)
 
 $(MATRIX)/newest/.have: | $(MATRIX)/oldest/.have  # not at once: both write to the same metadata folder
 

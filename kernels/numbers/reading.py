@@ -186,13 +186,8 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
                 return
             if need == 0:
                 low = high = numba.int64(FREE)
-        to[DECIMAL], to[LOW], to[HIGH], to[NEED], to[REMAINDER] = (
-            FRACTION,
-            low,
-            high,
-            need,
-            remainder,
-        )
+        to[DECIMAL], to[LOW], to[HIGH] = FRACTION, low, high
+        to[NEED], to[REMAINDER] = need, remainder
     # A zero is the whole part, by itself.
     elif phase == START and kind == 0:
         if rule[WHOLE_LOW] > 0:
@@ -209,13 +204,8 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
         if rule[MULTIPLES] == OTHERS:
             need, remainder = after_whole_digit(rule, kind, need, remainder)
         if high != PASSED and reaches(rule, digits, low, high, need, remainder):
-            to[DECIMAL], to[LOW], to[HIGH], to[NEED], to[REMAINDER] = (
-                WHOLE,
-                low,
-                high,
-                need,
-                remainder,
-            )
+            to[DECIMAL], to[LOW], to[HIGH] = WHOLE, low, high
+            to[NEED], to[REMAINDER] = need, remainder
 
 
 @inlined

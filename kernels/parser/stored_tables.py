@@ -273,6 +273,29 @@ def is_within(t, q, states, terminals):  # type: ignore[no-untyped-def]
     )
 
 
+@lean(types.int64(TABLES))
+def _unsound_nodes(t):  # type: ignore[no-untyped-def]
+    """`unsound` of the stack nodes and captures."""
+    frames, stack_nodes = t.frames.shape[0], t.stack_nodes.shape[0]
+    # A parent, a captured text and a capture's link have smaller numbers: walks along them end.
+    for c in range(stack_nodes):
+        if not 0 <= t.stack_nodes[c, FRAME] < frames or not -1 <= t.stack_nodes[c, PARENT] < c:
+            return numba.int64(STACK_NODES)
+        if t.stack_nodes[c, SEEN_TEXTS] >= c or t.stack_nodes[c, CAPTURED] >= c:
+            return numba.int64(STACK_NODES)
+        if not 0 <= t.stack_nodes[c, CAPTURE_START] <= c:
+            return numba.int64(STACK_NODES)
+        if t.capture_links[c] < -1 or t.capture_links[c] >> 8 >= c:
+            return numba.int64(CAPTURE_LINKS)
+        if t.stack_nodes[c, SIGNATURE] != -1:
+            return numba.int64(STACK_NODES)
+        if t.stack_nodes[c, SEEN_KEYS] >= 0 and not is_kept(
+            t, numba.int64(t.stack_nodes[c, SEEN_KEYS])
+        ):
+            return numba.int64(STACK_NODES)
+    return numba.int64(0)
+
+
 @lean(types.int64(TABLES, types.int64))
 def unsound(t, terminals):  # type: ignore[no-untyped-def]
     """0 if no number leads a kernel outside the tables or in a circle, else the table at fault.
@@ -317,22 +340,9 @@ def unsound(t, terminals):  # type: ignore[no-untyped-def]
             return numba.int64(FRAMES)
         if bits < -1 or (bits >= 0 and bits + (max(high, 1) + 7 >> 3) > t.sizes[SIZE_ALLOWED]):
             return numba.int64(FRAMES)
-    # A parent, a captured text and a capture's link have smaller numbers: walks along them end.
-    for c in range(stack_nodes):
-        if not 0 <= t.stack_nodes[c, FRAME] < frames or not -1 <= t.stack_nodes[c, PARENT] < c:
-            return numba.int64(STACK_NODES)
-        if t.stack_nodes[c, SEEN_TEXTS] >= c or t.stack_nodes[c, CAPTURED] >= c:
-            return numba.int64(STACK_NODES)
-        if not 0 <= t.stack_nodes[c, CAPTURE_START] <= c:
-            return numba.int64(STACK_NODES)
-        if t.capture_links[c] < -1 or t.capture_links[c] >> 8 >= c:
-            return numba.int64(CAPTURE_LINKS)
-        if t.stack_nodes[c, SIGNATURE] != -1:
-            return numba.int64(STACK_NODES)
-        if t.stack_nodes[c, SEEN_KEYS] >= 0 and not is_kept(
-            t, numba.int64(t.stack_nodes[c, SEEN_KEYS])
-        ):
-            return numba.int64(STACK_NODES)
+    fault = _unsound_nodes(t)
+    if fault != 0:
+        return fault
     used = 0
     for k in range(t.node_slots.shape[0]):
         if not -1 <= t.node_slots[k] < stack_nodes:

@@ -303,7 +303,7 @@ def test_all_tables_have_room_for_as_many_states() -> None:
         tables = with_states(tables, count)
         room = len(tables.filled)
         assert room >= count
-        for name in ("rows", "accept", "recorded", "guard", "within"):
+        for name in ("rows", "accept", "recorded", "guard", "state_info"):
             assert len(getattr(tables, name)) >= room, (count, name)
 
 

@@ -14,6 +14,8 @@ from structgen.demo import model_path
 from structgen.demo.training.encoding import LONGEST, batches
 from structgen.demo.training.train import Settings, causal_products, train
 
+pytestmark = pytest.mark.thorough
+
 pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 

@@ -20,6 +20,8 @@ from structgen.demo.training.train_heads import Run, eagle_states, lesson_of, lo
 from structgen.generation.speculation.heads.eagle import EagleHeads  # noqa: E402
 from structgen.generation.speculation.heads.files import KINDS, load_heads  # noqa: E402
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def model() -> Any:

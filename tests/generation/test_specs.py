@@ -109,16 +109,16 @@ def test_a_spec_per_row_and_a_compiled_one(roomy: Generator) -> None:
 
 def test_a_spec_is_compiled_once(roomy: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal specs find the constraint that is there."""
-    from structgen.constraint import compiler
+    from structgen.generation import compiled as home
 
     compiled = []
-    original = compiler.compile
+    original = home.compile_spec
 
     def count(spec: Any, vocabulary: Any, **options: Any) -> Any:
         compiled.append(spec)
         return original(spec, vocabulary, **options)
 
-    monkeypatch.setattr(compiler, "compile", count)
+    monkeypatch.setattr(home, "compile_spec", count)
     for _ in range(3):
         roomy.generate("x", structgen.JsonSchema({"type": "boolean"}), seed=0)
         roomy.generate("x", structgen.Regex("ab?"), seed=0)

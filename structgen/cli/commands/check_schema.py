@@ -58,7 +58,7 @@ def check_grammar(spec: Any, name: str, terminal: Terminal, *, as_json: bool) ->
     """Show what is useless in a grammar; exit status 1 if anything is."""
     rules = spec.rules()
     found = spec.findings()
-    written = [rule for rule in rules.rules.values() if not rule.written]
+    written = [rule for rule in rules.rules.values() if not rule.source_rule]
     if as_json:
         entries = [
             {"kind": f.kind, "name": f.name, "place": str(f.place or ""), "message": f.message}

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import GenerationError
+from structgen.generation import distribution as drawing
 from structgen.generation.loop import decode as decode_plainly
 from structgen.generation.row import Row
 from structgen.generation.sampling.table import TableModel
@@ -240,7 +241,7 @@ def test_testing_refuses_distributions_that_need_a_mask(options: dict[str, Any])
         speculation = Speculation(RandomDrafter(None), tested=True)
         with pytest.raises(GenerationError, match="truncated or weighed"):
             list(decode(TableTarget(TOY.model), [Row(request, row.rng)], speculation))
-    with pytest.raises(GenerationError, match="needs the masked distribution"):
+    with pytest.raises(GenerationError, match="needs the whole masked distribution"):
         Speculation(RandomDrafter(None), KSeq(), tested=True)
 
 
@@ -378,7 +379,7 @@ class Broken:
         if not len(ids) or not tree.may_go_on(0):
             return tree
         distribution = row[ids] / row[ids].sum()
-        draw = partial(distribution.draw, rng=context.rng)  # looked up here, as it is replaced
+        draw = partial(drawing.draw, rng=context.rng)  # looked up here, as it is replaced
         if self.mistake == "a guess as a draw":
             self._add(tree, ids, distribution, [int(distribution.argmax())])
         elif self.mistake == "another distribution than was drawn from":

@@ -24,6 +24,8 @@ from jsonschemabench.generate.tasks import Task
 from jsonschemabench.main import main
 from jsonschemabench.running.results import read
 
+pytestmark = pytest.mark.thorough
+
 needs_model = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")),
     reason="running a model needs torch and transformers",

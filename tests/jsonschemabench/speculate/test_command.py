@@ -24,6 +24,8 @@ from structgen.generation.generator import Generator
 from structgen.generation.models.target import HuggingFaceTarget
 from tests.generation.models import build_model, build_tokenizer
 
+pytestmark = pytest.mark.thorough
+
 
 def test_quick_prints_one_json_object(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -75,7 +75,7 @@ def test_sets_are_equal_when_the_same_positions_were_ticked_off(
             if after >= 0:
                 at, seen = after, seen | {position}
                 assert found.setdefault(seen, at) == at
-                assert keys_in(t.sets, at) == sorted(seen)
+                assert keys_in(t.bit_sets, at) == sorted(seen)
     assert len(set(found.values())) == len(found)
     assert tick(t, empty, -(-size // 64) * 64)[1] == kernels("tables").DEAD
 
