@@ -162,12 +162,10 @@ class CallReader:
         style = self._format
         ends = self._after + style.close if style.block else self._after
         again = self._after + (style.between or "")
-        known = len(self._text) >= max(len(again), len(ends))
-        goes_on = self._text.startswith(again) and not self._text.startswith(ends)
-        if style.block and known and goes_on:
-            self._text, self._state = self._text[len(again) :], "begin"
-        elif self._text.startswith(ends):
+        if self._text.startswith(ends):
             self._text, self._state, self._spoke = self._text[len(ends) :], "text", False
+        elif style.block and self._text.startswith(again) and not ends.startswith(self._text):
+            self._text, self._state = self._text[len(again) :], "begin"
         elif ended or not (ends.startswith(self._text) or again.startswith(self._text)):
             self._state = "text"  # only where nothing is enforced
 
@@ -204,8 +202,8 @@ def format_of(template: str) -> str:
     from structgen.compose.tools.call_formats import FORMATS
 
     def score(style: CallFormat) -> tuple[float, int]:
-        text = style.open + style.call + style.close + style.parameter
-        words = {w for w in re.split(r"\$[A-Z]+|[\s\"{},:\[\]]+", text) if len(w) > 3}
+        text = f"{style.open} {style.call} {style.close} {style.parameter}"
+        words = {w for w in re.split(r"\$[A-Z]+|[\s\"{},:]+", text) if len(w) > 3}
         words |= {style.trigger} if len(style.trigger) > 3 else set()
         marks = {w for w in words if not w.isalnum()}
         share = sum(w in template for w in marks) / len(marks) if marks else 0.0

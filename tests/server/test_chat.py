@@ -157,9 +157,9 @@ def test_penalties_and_biases_count(client: Any) -> None:
     vocabulary = {"a", "b"}
     token = ask(client, **fields, logprobs=True, top_logprobs=2).choices[0].logprobs.content[0]
     assert {other.token for other in token.top_logprobs} == vocabulary
-    from structgen import demo
-
     import transformers
+
+    from structgen import demo
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(demo.model_path()))
     [written] = tokenizer(first.message.content, add_special_tokens=False)["input_ids"]
