@@ -13,15 +13,17 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from structgen.server.chat import Chat, sse
-from structgen.server.completions import Completion
-from structgen.server.errors import ApiError, of_fields
+from structgen.server.endpoints.chat import Chat, sse
+from structgen.server.endpoints.completions import Completion
+from structgen.server.endpoints.responses import Responses
+from structgen.server.errors import ApiError, of_problems
 from structgen.server.gate import Gate
 from structgen.server.jobs import Job
+from structgen.server.requests.responses_wire import ResponsesRequest
+from structgen.server.requests.tools import Plan
+from structgen.server.requests.wire import ChatRequest, CompletionRequest
 from structgen.server.service import Service
 from structgen.server.settings import Limits, ServerSettings
-from structgen.server.tools import Plan
-from structgen.server.wire import ChatRequest, CompletionRequest
 from structgen.version import __version__
 
 if TYPE_CHECKING:
@@ -91,6 +93,10 @@ def create_app(generator: Generator, settings: ServerSettings) -> FastAPI:
     @app.post("/v1/completions")
     async def completions(request: Request, body: CompletionRequest) -> Response:
         return await respond(request, Completion(service, body, limits_of(request)))
+
+    @app.post("/v1/responses")
+    async def responses(request: Request, body: ResponsesRequest) -> Response:
+        return await respond(request, Responses(service, body, limits_of(request)))
 
     return app
 
@@ -173,7 +179,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = of_fields(error.errors())
+        found = of_problems(error.errors())
         return JSONResponse(found.body(), found.status)
 
     @app.exception_handler(HTTPException)

@@ -14,8 +14,8 @@ from structgen.errors import StructgenError
 from structgen.generation.compiled import CompiledSpecs
 from structgen.server.errors import ApiError, of_structgen
 from structgen.server.metrics import Metrics
+from structgen.server.requests.specs import Wanted
 from structgen.server.settings import Limits
-from structgen.server.specs import Wanted
 
 Found = TypeVar("Found")
 

@@ -67,7 +67,7 @@ def of_structgen(error: StructgenError, param: str | None) -> ApiError:
     return ApiError(str(error), param=param, code=error.kind, more=more)
 
 
-def of_fields(problems: Sequence[Any], prefix: str = "") -> ApiError:
+def of_problems(problems: Sequence[Any], prefix: str = "") -> ApiError:
     """The first of Pydantic's errors; what is unknown is said before what is missing."""
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     place = prefix + dotted(first["loc"])

@@ -13,15 +13,16 @@ from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
 from structgen.generation.row import Row
 from structgen.generation.settings import Settings
-from structgen.server.calls import format_of
 from structgen.server.compiling import Compiler
+from structgen.server.endpoints.calls import format_of
 from structgen.server.engine import Engine
 from structgen.server.errors import ApiError, of_structgen
 from structgen.server.jobs import Job
 from structgen.server.metrics import Metrics
+from structgen.server.probabilities import Alternative, TokenRecord
+from structgen.server.requests.tools import Plan
+from structgen.server.requests.wire import GenerationFields, Message
 from structgen.server.settings import Limits, ServerSettings
-from structgen.server.tools import Plan
-from structgen.server.wire import GenerationFields, Message
 from structgen.version import __version__
 
 if TYPE_CHECKING:
@@ -136,6 +137,16 @@ class Service:
     def token_text(self, token: int) -> bytes:
         """The bytes of a token."""
         return self.generator.vocabulary.token_bytes(token)
+
+    def probability(self, record: TokenRecord | Alternative) -> dict[str, Any]:
+        """A token: `logprob` is under the mask, `raw_logprob` under the model alone."""
+        data = self.token_text(record.token)
+        return {
+            "token": data.decode(errors="replace"),
+            "bytes": list(data),
+            "logprob": max(record.masked, -9999.0),
+            "raw_logprob": max(record.raw, -9999.0),
+        }
 
 
 def usage(

@@ -97,3 +97,11 @@ def ask(client: Any, content: str = PERSON, **fields: Any) -> Any:
     """A chat completion of the shipped model."""
     messages = [{"role": "user", "content": content}]
     return client.chat.completions.create(**{"model": "demo", "messages": messages} | fields)
+
+
+def wait_for(holds: Any, seconds: float = 20.0) -> None:
+    """Return once something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -7,14 +7,13 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
 
-from tests.server.conftest import PERSON, Serving, ask, served
+from tests.server.conftest import PERSON, Serving, ask, served, wait_for
 
 LONG = {"guided_regex": "[a-z ]{800}"}  # a text that takes seconds
 
@@ -124,14 +123,6 @@ def test_a_client_that_hangs_up_frees_its_row(serving: Serving) -> None:
         connection.sendall(head.encode() + body)
         wait_for(lambda: serving.service.engine.busy[0] == 3)
     assert serving.rests(5)
-
-
-def wait_for(holds: Any, seconds: float = 20.0) -> None:
-    """Return once something holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_a_request_joins_texts_under_way(serving: Serving, client: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from structgen.compose.tools.call_formats import FORMATS
 from structgen.compose.tools.tools import tools
-from structgen.server.calls import (
+from structgen.server.endpoints.calls import (
     ArgumentsEvent,
     CallEvent,
     CallReader,
@@ -213,7 +213,8 @@ def test_a_broken_schema_of_a_tool_has_its_pointer(client: Any) -> None:
     }
     with pytest.raises(openai.BadRequestError) as caught:
         ask(client, tools=[broken])
-    assert "properties/a" in caught.value.body["location"]
+    body: Any = caught.value.body
+    assert "properties/a" in body["location"]
 
 
 def test_calls_sent_back_reach_the_template(client: Any) -> None:
@@ -281,7 +282,7 @@ TEXTS = {
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_calls_are_read_alike_however_a_text_is_cut(style: str, size: int) -> None:
     """Piece by piece they are what parsing the whole text gives."""
-    schema = {"type": "object", "properties": {"a": {}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
     spec = tools(
         [{"name": "f", "parameters": schema}, {"name": "ff"}],
         style,

@@ -8,14 +8,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from structgen.server.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
+from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
 from structgen.server.jobs import Job, Piece
-from structgen.server.probabilities import Alternative, TokenRecord
+from structgen.server.probabilities import TokenRecord
+from structgen.server.requests.specs import wanted
+from structgen.server.requests.tools import Plan, plan_tools
+from structgen.server.requests.wire import ChatRequest
 from structgen.server.service import Asked, Service, finish_reason, messages_of, usage
 from structgen.server.settings import Limits
-from structgen.server.specs import wanted
-from structgen.server.tools import Plan, plan_tools
-from structgen.server.wire import ChatRequest
 
 Delta = dict[str, Any]
 
@@ -162,22 +162,14 @@ class Chat:
         if self._asked.top is None:
             return None
         content = [
-            self._token(record) | {"top_logprobs": [self._token(other) for other in record.others]}
+            self.service.probability(record)
+            | {"top_logprobs": [self.service.probability(other) for other in record.others]}
             for record in records
         ]
         return {"content": content, "refusal": None}
 
-    def _token(self, record: TokenRecord | Alternative) -> dict[str, Any]:
-        """`logprob` is under the mask, `raw_logprob` under the model alone."""
-        data = self.service.token_text(record.token)
-        return {
-            "token": data.decode(errors="replace"),
-            "bytes": list(data),
-            "logprob": max(record.masked, -9999.0),
-            "raw_logprob": max(record.raw, -9999.0),
-        }
-
 
 def sse(event: dict[str, Any]) -> bytes:
     """One event of a stream."""
-    return b"data: " + json.dumps(event, ensure_ascii=False).encode(errors="replace") + b"\n\n"
+    name = f"event: {event['type']}\n" if "type" in event else ""  # those of /v1/responses
+    return f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode(errors="replace")

@@ -12,8 +12,8 @@ from structgen.compose.sequences import FreeText
 from structgen.compose.tags import Tag, Tags
 from structgen.grammar.specs import Gbnf, Lark
 from structgen.schema.json_schema import JsonSchema
-from structgen.server.errors import ApiError, of_fields
-from structgen.server.wire import (
+from structgen.server.errors import ApiError, of_problems
+from structgen.server.requests.wire import (
     ConstraintFields,
     GenerationFields,
     ResponseFormat,
@@ -60,7 +60,7 @@ FREE = Wanted("", "text", None, FreeText)
 
 def wanted(body: GenerationFields) -> Wanted | None:
     """The one constraint of a request, or None. ApiError for two, and for options without one."""
-    return one_of([*_of_format(body.response_format), *_of_fields(body)], body)
+    return one_of([*_of_format(body.response_format), *of_fields(body)], body)
 
 
 def one_of(found: list[Wanted], body: ConstraintFields) -> Wanted | None:
@@ -179,7 +179,8 @@ def _check_format(asked: ResponseFormat) -> None:
         )
 
 
-def _of_fields(body: ConstraintFields) -> Iterator[Wanted]:
+def of_fields(body: ConstraintFields) -> Iterator[Wanted]:
+    """The constraints that fields of the top level name."""
     if body.structured_outputs is not None:
         yield from _of_structured(body.structured_outputs)
     if body.guided_json is not None:
@@ -237,7 +238,7 @@ def _structural_tag(given: Any, place: str) -> StructuralTag:
             return StructuralTag.model_validate_json(given)
         return StructuralTag.model_validate(given)
     except ValidationError as error:
-        raise of_fields(error.errors(), f"{place}.") from error
+        raise of_problems(error.errors(), f"{place}.") from error
 
 
 def _json_options(body: ConstraintFields) -> dict[str, str]:

@@ -10,11 +10,11 @@ from typing import Any
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job
 from structgen.server.probabilities import TokenRecord
+from structgen.server.requests.specs import wanted
+from structgen.server.requests.tools import plan_of
+from structgen.server.requests.wire import CompletionRequest
 from structgen.server.service import Asked, Service, finish_reason, usage
 from structgen.server.settings import Limits
-from structgen.server.specs import wanted
-from structgen.server.tools import plan_of
-from structgen.server.wire import CompletionRequest
 
 _DEFAULT_TOKENS = 16  # as OpenAI has it, where nothing constrains the text
 

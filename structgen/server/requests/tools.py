@@ -14,9 +14,15 @@ from structgen.errors import SpecError
 from structgen.grammar.specs import Lark
 from structgen.schema.json_schema import JsonSchema
 from structgen.server.errors import ApiError, of_structgen
+from structgen.server.requests.specs import FREE, Wanted
+from structgen.server.requests.wire import (
+    AllowedTools,
+    ChatRequest,
+    CustomEntry,
+    FunctionEntry,
+    ToolChoice,
+)
 from structgen.server.settings import ToolLevel
-from structgen.server.specs import FREE, Wanted
-from structgen.server.wire import AllowedTools, ChatRequest, CustomEntry, FunctionEntry, ToolChoice
 from structgen.spec.base import Spec
 from structgen.spec.regular import Regex
 
