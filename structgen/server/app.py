@@ -184,7 +184,9 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> JSONResponse:
-        found = ApiError(str(error.detail), code="not_found", status=error.status_code)
+        status = error.status_code
+        code = {404: "not_found", 405: "method_not_allowed"}.get(status, "invalid_request")
+        found = ApiError(str(error.detail), code=code, status=status)
         return JSONResponse(found.body(), found.status)
 
     @app.exception_handler(Exception)

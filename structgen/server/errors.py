@@ -8,10 +8,8 @@ from typing import Any
 from structgen.errors import (
     BudgetError,
     GrammarError,
-    ModelError,
     PatternError,
     StructgenError,
-    VocabularyError,
 )
 
 INVALID = "invalid_request_error"
@@ -60,8 +58,6 @@ def of_structgen(error: StructgenError, param: str | None) -> ApiError:
         more |= {"line": error.line, "column": error.column, "rule": error.rule}
     if isinstance(error, PatternError):
         more |= {"position": error.position}
-    if isinstance(error, ModelError | VocabularyError):
-        param = "messages" if isinstance(error, ModelError) else param
     if isinstance(error, BudgetError):
         more.setdefault("hint", "make the spec smaller, or ask for less of it")
     return ApiError(str(error), param=param, code=error.kind, more=more)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structgen.errors import GenerationError, StructgenError
+from structgen.errors import GenerationError, ModelError, StructgenError
 from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
 from structgen.generation.row import Row
@@ -28,7 +29,7 @@ from structgen.version import __version__
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
 
-SPECS_KEPT = 256
+SPECS_KEPT = 64  # as many as a Generator keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,10 @@ class Service:
                 param="n",
             )
 
+        self._check_biases(body)
+
         def rows() -> list[Row]:
+            _check_text([asked.prompts, plan.definitions], asked.field)
             found = []
             for prompt in asked.prompts:
                 request = self.generator.request(prompt, spec, options, "", plan.definitions)
@@ -105,8 +109,10 @@ class Service:
             made = await self.compiler.aside(rows)
         except GenerationError as error:
             raise of_structgen(error, "max_tokens") from error
-        except StructgenError as error:
+        except ModelError as error:
             raise of_structgen(error, asked.field) from error
+        except StructgenError as error:
+            raise of_structgen(error, plan.wanted.param or None) from error
         job = Job(
             rows=made,
             loop=asyncio.get_running_loop(),
@@ -117,6 +123,16 @@ class Service:
         )
         self.engine.submit(job)
         return job
+
+    def _check_biases(self, body: GenerationFields) -> None:
+        size = self.generator.vocabulary.size
+        for token in body.logit_bias or ():
+            if not 0 <= token < size:
+                raise ApiError(
+                    f"logit_bias names token {token}",
+                    param="logit_bias",
+                    more={"expected": f"0 to {size - 1}"},
+                )
 
     def info(self, plan: Plan) -> dict[str, Any]:
         """What answers say of their constraint: was it enforced, by what, which one."""
@@ -167,8 +183,6 @@ def finish_reason(reason: str) -> str:
 
 def messages_of(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages as chat templates take them: texts whole, earlier calls with parsed arguments."""
-    import json
-
     found: list[dict[str, Any]] = []
     for number, message in enumerate(messages):
         content = message.content
@@ -201,6 +215,16 @@ def messages_of(messages: Sequence[Message]) -> list[dict[str, Any]]:
             one["tool_calls"] = calls
         found.append(one)
     return found
+
+
+def _check_text(value: Any, field: str) -> None:
+    """ApiError for unpaired surrogates, which JSON can write and no tokenizer reads."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ApiError(
+            f"{field} has an unpaired surrogate", param=field, more={"expected": "whole characters"}
+        ) from error
 
 
 def _settings(body: GenerationFields, asked: Asked, limits: Limits) -> Settings:

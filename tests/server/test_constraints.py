@@ -243,6 +243,37 @@ def test_a_prompt_that_is_too_long_is_refused(client: Any) -> None:
     assert (error.param, error.code) == ("messages", "model")
 
 
+def test_what_no_tokenizer_reads_is_refused(serving: Serving) -> None:
+    """Half a character in a prompt, or in what is to be written; a token that is not there."""
+    import httpx
+
+    bodies = {
+        "prompt": b'{"model": "demo", "prompt": "\\ud800"}',
+        "guided_choice": b'{"model": "demo", "prompt": "x", "guided_choice": ["\\ud800"]}',
+        "logit_bias": b'{"model": "demo", "prompt": "x", "logit_bias": {"99999": 1}}',
+    }
+    for place, body in bodies.items():
+        headers = {"content-type": "application/json"}
+        found = httpx.post(f"{serving.url}/completions", content=body, headers=headers)
+        assert (found.status_code, found.json()["error"]["param"]) == (400, place)
+
+
+@pytest.mark.parametrize(("depth", "status"), [(200, 200), (20_000, 400)])
+def test_deep_schemas_are_enforced_or_refused(depth: int, status: int, serving: Serving) -> None:
+    """None brings the server down."""
+    import httpx
+
+    schema = '{"properties":{"a":' * depth + "{}" + "}}" * depth
+    body = f'{{"model": "demo", "prompt": "x", "max_tokens": 20, "json_schema": {schema}}}'
+    found = httpx.post(
+        f"{serving.url}/completions",
+        content=body,
+        headers={"content-type": "application/json"},
+        timeout=60,
+    )
+    assert found.status_code == status
+
+
 def test_the_form_of_an_error_is_the_same_everywhere(serving: Serving) -> None:
     """No path, no JSON, no model."""
     import httpx

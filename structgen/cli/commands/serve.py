@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEMO = "demo"
+GRACE = 10  # seconds that texts under way may still take once the server is to stop
 _LIMITS: dict[str, tuple[Callable[[str], Any], str]] = {
     "concurrent": (integer(1), "requests of one key at the same time"),
     "max_tokens": (integer(1), "tokens of one text"),
@@ -102,7 +103,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     generator = load_generator(model, terminal, device=args.device, dtype=args.dtype)
     app = create_app(generator, settings)
     terminal.say(f"{settings.model_name}: http://{args.host}:{args.port}/v1")
-    uvicorn.run(app, host=args.host, port=args.port, log_level="warning", server_header=False)
+    uvicorn.run(
+        app,
+        host=args.host,
+        port=args.port,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
     return 0
 
 

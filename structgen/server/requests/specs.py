@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from structgen.compose.sequences import FreeText
@@ -25,7 +26,7 @@ from structgen.spec.regular import Choice, Regex
 JSON_KINDS = ("json_schema", "json_object")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A constraint that a request asks for.
 
@@ -39,17 +40,17 @@ class Wanted:
     content: Any
     make: Callable[[], Any]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The content as JSON text; the order of keys is part of it."""
         return json.dumps([self.kind, self.content], ensure_ascii=False, separators=(",", ":"))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of the text."""
         return len(self.text.encode(errors="surrogatepass"))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """32 hex digits of SHA-256 of the text."""
         return hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()[:32]
