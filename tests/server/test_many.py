@@ -41,7 +41,7 @@ def test_64_clients_with_a_schema_each_get_texts_that_fit(serving: Serving) -> N
             "model": "demo",
             "messages": [{"role": "user", "content": f"Client {number}"}],
             "response_format": {"type": "json_schema", "json_schema": schema},
-            "max_tokens": 32,
+            "max_tokens": 24,
             "seed": number,
         }
         if number % 2:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from structgen.cli.commands.serve import settings_of
-from structgen.cli.main import build_parser
+from structgen.cli.main import build_parser, main
 from structgen.errors import StructgenError
 from structgen.server.settings import Limits
 
@@ -79,6 +79,27 @@ def test_a_broken_file_of_keys_is_refused(content: str, tmp_path: Path) -> None:
     assert "'a'" not in str(caught.value)
 
 
+def test_the_command_hands_the_model_and_the_address_to_the_server(
+    generator: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On loopback, without the headers of others; in this process."""
+    import uvicorn
+
+    from structgen.cli.commands import serve
+
+    handed: dict[str, Any] = {}
+    monkeypatch.delenv("STRUCTGEN_API_KEY", raising=False)
+    monkeypatch.setattr(serve, "load_generator", lambda *_, **__: generator)
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: handed.update(options, app=app))
+    assert main(["serve", "demo", "--port", "8123", "--rows", "3"]) == 0
+    service = handed["app"].state.service
+    service.close()
+    assert (handed["host"], handed["port"], handed["server_header"]) == ("127.0.0.1", 8123, False)
+    assert (service.settings.rows, service.settings.model_name) == (3, "demo")
+    assert "http://127.0.0.1:8123/v1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted() -> None:
     """Ready when /health answers; a client of the API is answered."""
     for package in ("torch", "transformers", "fastapi", "uvicorn", "openai", "httpx"):
