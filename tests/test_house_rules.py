@@ -84,6 +84,9 @@ HEAVY = [
     "pydantic",
     "triton",
     "jedi",
+    "fastapi",
+    "uvicorn",
+    "prometheus_client",
 ]
 
 IMPORT_PROBE = """
