@@ -86,6 +86,9 @@ HEAVY = [
     "pydantic",
     "triton",
     "jedi",
+    "fastapi",
+    "uvicorn",
+    "prometheus_client",
 ]
 
 IMPORT_PROBE = """

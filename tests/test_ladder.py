@@ -36,6 +36,7 @@ LADDER = (
     "",  # `structgen/__init__.py`: the public names, imported when first used
     "demo.training",
     "integrations",
+    "server",
     "cli",
     "__main__",
 )

@@ -24,6 +24,7 @@ from structgen.cli.commands import (
     export,
     generate,
     inspect,
+    serve,
     setup,
 )
 from structgen.cli.options import add_common
@@ -45,6 +46,7 @@ COMMANDS = (
     compile_specs,
     inspect,
     demo,
+    serve,
     bench,
     setup,
 )

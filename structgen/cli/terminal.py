@@ -24,6 +24,9 @@ EXTRAS = {  # the extra of structgen that installs each
     "pydantic": "pydantic",
     "tiktoken": "tokenizers",
     "sentencepiece": "tokenizers",
+    "fastapi": "hf,server",
+    "uvicorn": "hf,server",
+    "prometheus_client": "hf,server",
 }
 
 

@@ -13,7 +13,7 @@ whole texts.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack, overload
 
 from structgen.constraint.constraint import MAX_BYTES
@@ -174,13 +174,24 @@ class Generator:
         rows = []
         for i, (prompt, spec) in enumerate(zip(prompts, specs, strict=True)):
             label = f"prompt {i}" if len(prompts) > 1 else ""
-            request = self._request(prompt, spec, settings, label)
+            request = self.request(prompt, spec, settings, label)
             rows += [Row(request, row_rng(settings.seed, sample)) for sample in range(n)]
         return rows
 
-    def _request(self, prompt: Prompt, spec: Any, settings: Settings, label: str) -> Request:
+    def request(
+        self,
+        prompt: Prompt,
+        spec: Any,
+        settings: Settings,
+        label: str = "",
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Request:
+        """What a row is made of, for loops of your own. `tools` go to the chat template.
+
+        `label` says in errors which prompt it was. Raises what `generate` raises.
+        """
         chat = self.chat if settings.chat is None else settings.chat
-        ids = encode_prompt(self.tokenizer, prompt, chat, settings.system)
+        ids = encode_prompt(self.tokenizer, prompt, chat, settings.system, tools)
         context = self.target.context
         if context is not None and len(ids) >= context:
             raise ModelError(

@@ -17,13 +17,17 @@ Chat = Literal["auto", True, False]
 
 
 def encode_prompt(
-    tokenizer: Any, prompt: Prompt, chat: Chat = "auto", system: str | None = None
+    tokenizer: Any,
+    prompt: Prompt,
+    chat: Chat = "auto",
+    system: str | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[int, ...]:
     """Token ids of `prompt`, at least one.
 
     chat "auto" uses the chat template if the tokenizer has one. `system` is a system message, and
-    messages instead of a text are a conversation; both need the template. ModelError when they
-    cannot be used.
+    messages instead of a text are a conversation; both need the template, and so do definitions of
+    tools. ModelError when they cannot be used.
     """
     has_template = bool(getattr(tokenizer, "chat_template", None))
     if not isinstance(prompt, str) and not _is_conversation(prompt):
@@ -40,7 +44,7 @@ def encode_prompt(
                 hint="put all of it into the prompt as one text",
             )
         return _plain(tokenizer, prompt)
-    text = _templated(tokenizer, prompt, system)
+    text = _templated(tokenizer, prompt, system, tools)
     return _with_start(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
@@ -52,14 +56,17 @@ def _is_conversation(prompt: object) -> bool:
     )
 
 
-def _templated(tokenizer: Any, prompt: Prompt, system: str | None) -> str:
+def _templated(
+    tokenizer: Any, prompt: Prompt, system: str | None, tools: Sequence[Mapping[str, Any]]
+) -> str:
     import jinja2
 
     messages: list[Message] = [] if system is None else [{"role": "system", "content": system}]
     messages += [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    more: dict[str, Any] = {"tools": list(tools)} if tools else {}
     try:
         text: str = tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
+            messages, tokenize=False, add_generation_prompt=True, **more
         )
     except (jinja2.TemplateError, ValueError, TypeError) as error:
         raise ModelError(

@@ -107,6 +107,10 @@ class Row:
         """What `take_piece` has returned: all but what may turn out to be a stop sequence."""
         return self._text.streamed
 
+    def log_probabilities(self, first: int = 0) -> list[tuple[float, float]]:
+        """(under the model alone, under the mask) of each token from number `first` on."""
+        return list(zip(self._raw[first:], self._masked[first:], strict=True))
+
     @property
     def closing_plan(self) -> tuple[int, ...]:
         """The tokens that close the text, once it is being closed."""

@@ -1,0 +1,1 @@
+"""What endpoints answer: messages, texts, events of streams."""

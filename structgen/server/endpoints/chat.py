@@ -1,0 +1,175 @@
+"""/v1/chat/completions: what the rows write becomes messages, or deltas of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
+from structgen.server.jobs import Job, Piece
+from structgen.server.probabilities import TokenRecord
+from structgen.server.requests.specs import wanted
+from structgen.server.requests.tools import Plan, plan_tools
+from structgen.server.requests.wire import ChatRequest
+from structgen.server.service import Asked, Service, finish_reason, messages_of, usage
+from structgen.server.settings import Limits
+
+Delta = dict[str, Any]
+
+
+class ChoiceReader:
+    """Turns what one row writes into deltas."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._calls: CallReader | None = None
+        if plan.calls is not None:
+            self._calls = CallReader(plan.calls, custom=bool(plan.custom))
+        self._custom = plan.custom
+        self._kinds: list[str] = []  # of each call
+
+    def feed(self, piece: Piece) -> list[Delta]:
+        """The deltas that a piece adds."""
+        if self._calls is None:
+            return [{"content": piece.text}] if piece.text else []
+        events = self._calls.feed(piece.text, ended=piece.finish is not None)
+        return [self._delta(event) for event in events]
+
+    def finish(self, reason: str) -> str:
+        """Why the text has ended, in OpenAI's words."""
+        found = finish_reason(reason)
+        return "tool_calls" if self._kinds and found == "stop" else found
+
+    def _delta(self, event: TextEvent | CallEvent | ArgumentsEvent) -> Delta:
+        if isinstance(event, TextEvent):
+            return {"content": event.text}
+        if isinstance(event, CallEvent):
+            kind = "custom" if event.name in self._custom else "function"
+            self._kinds.append(kind)
+            inner = {"name": event.name, "arguments" if kind == "function" else "input": ""}
+            call = {"index": event.number, "id": f"call_{secrets.token_hex(12)}", "type": kind}
+            return {"tool_calls": [{**call, kind: inner}]}
+        kind = self._kinds[event.number]
+        field = "arguments" if kind == "function" else "input"
+        return {"tool_calls": [{"index": event.number, kind: {field: event.text}}]}
+
+
+def merge(deltas: Sequence[Delta]) -> Delta:
+    """One message of all deltas."""
+    content = [delta["content"] for delta in deltas if "content" in delta]
+    calls: list[Delta] = []
+    for delta in deltas:
+        for part in delta.get("tool_calls", ()):
+            if part["index"] == len(calls):
+                calls.append({name: value for name, value in part.items() if name != "index"})
+            else:
+                kind = calls[part["index"]]["type"]
+                (field, text), *_ = part[kind].items()
+                calls[part["index"]][kind][field] += text
+    message: Delta = {"role": "assistant", "content": "".join(content), "refusal": None}
+    if calls:
+        message["content"] = message["content"] or None
+        message["tool_calls"] = calls
+    return message
+
+
+class Chat:
+    """One request."""
+
+    def __init__(self, service: Service, body: ChatRequest, limits: Limits) -> None:
+        """Read the request. ApiError for what is wrong with it."""
+        service.check_model(body.model)
+        self.service = service
+        self.body = body
+        self.limits = limits
+        self.plan = plan_tools(body, wanted(body), limits.tools, service.call_format)
+        self._id = f"chatcmpl-{secrets.token_hex(12)}"
+        self._created = int(time.time())
+        top = body.top_logprobs or 0
+        self._asked = Asked(
+            prompts=[messages_of(body.messages)],
+            max_tokens=body.max_completion_tokens or body.max_tokens,
+            top=top if body.logprobs else None,
+            field="messages",
+            chat=True,
+        )
+
+    async def start(self) -> Job:
+        """Compile and begin to write."""
+        return await self.service.start(self.body, self._asked, self.plan, self.limits)
+
+    async def answer(self, job: Job) -> dict[str, Any]:
+        """The whole answer."""
+        readers = [ChoiceReader(self.plan) for _ in job.rows]
+        deltas: list[list[Delta]] = [[] for _ in job.rows]
+        records: list[list[TokenRecord]] = [[] for _ in job.rows]
+        reasons = [""] * len(job.rows)
+        async for pieces in job.pieces():
+            for piece in pieces:
+                deltas[piece.row] += readers[piece.row].feed(piece)
+                records[piece.row] += piece.tokens
+                if piece.finish is not None:
+                    reasons[piece.row] = readers[piece.row].finish(piece.finish)
+        choices = [
+            {
+                "index": i,
+                "message": merge(deltas[i]),
+                "logprobs": self._logprobs(records[i]),
+                "finish_reason": reasons[i],
+            }
+            for i in range(len(job.rows))
+        ]
+        return self._envelope("chat.completion", choices) | {
+            "usage": usage(job, 1),
+            "structgen": self.service.info(self.plan),
+        }
+
+    async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
+        """The chunks of a stream."""
+        readers = [ChoiceReader(self.plan) for _ in job.rows]
+        info = {"structgen": self.service.info(self.plan)}
+        for i in range(len(job.rows)):
+            yield self._chunk(i, {"role": "assistant", "content": ""}) | info
+        async for pieces in job.pieces():
+            for piece in pieces:
+                deltas = readers[piece.row].feed(piece)
+                logprobs = self._logprobs(piece.tokens) if piece.tokens else None
+                if logprobs is not None and not deltas:
+                    deltas = [{}]
+                for delta in deltas:
+                    yield self._chunk(piece.row, delta, logprobs=logprobs)
+                    logprobs = None
+                if piece.finish is not None:
+                    reason = readers[piece.row].finish(piece.finish)
+                    yield self._chunk(piece.row, {}, reason)
+        options = self.body.stream_options
+        if options is not None and options.include_usage:
+            yield self._envelope("chat.completion.chunk", []) | {"usage": usage(job, 1)}
+
+    def _chunk(
+        self, index: int, delta: Delta, reason: str | None = None, logprobs: Any = None
+    ) -> dict[str, Any]:
+        choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
+        return self._envelope("chat.completion.chunk", [choice])
+
+    def _envelope(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        about = {"id": self._id, "object": kind, "created": self._created}
+        return about | {"model": self.body.model, "choices": choices}
+
+    def _logprobs(self, records: Sequence[TokenRecord]) -> dict[str, Any] | None:
+        if self._asked.top is None:
+            return None
+        content = [
+            self.service.probability(record)
+            | {"top_logprobs": [self.service.probability(other) for other in record.others]}
+            for record in records
+        ]
+        return {"content": content, "refusal": None}
+
+
+def sse(event: dict[str, Any]) -> bytes:
+    """One event of a stream."""
+    name = f"event: {event['type']}\n" if "type" in event else ""  # those of /v1/responses
+    return f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode(errors="replace")

@@ -1,0 +1,62 @@
+"""A request while it is answered: its rows, and what has happened to them, for the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from structgen.generation.row import Row
+from structgen.server.errors import ApiError
+from structgen.server.probabilities import TokenRecord
+
+
+class Piece(NamedTuple):
+    """What one row has written since the last piece. finish: why it has ended, or None."""
+
+    row: int
+    text: str
+    tokens: tuple[TokenRecord, ...]
+    finish: str | None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One request. The engine's thread writes the rows; `pieces` hands them to the event loop.
+
+    deadline: when the request is given up, by time.monotonic(). stream: whether pieces are wanted
+    as they come, or each text once it has ended. top: how many alternatives are wanted for each
+    token, None where no probabilities are. states: the most states of a constraint. cancelled:
+    nobody waits for it any more. let_go: the engine knows that it is over.
+    """
+
+    rows: list[Row]
+    loop: asyncio.AbstractEventLoop
+    deadline: float
+    stream: bool = False
+    top: int | None = None
+    states: int = 0
+    arrived: float = field(default_factory=time.monotonic)
+    cancelled: bool = False
+    let_go: bool = False
+    _queue: asyncio.Queue[list[Piece] | ApiError] = field(default_factory=asyncio.Queue)
+
+    def tell(self, event: list[Piece] | ApiError) -> None:
+        """Hand an event to whoever reads `pieces`; called on the event loop."""
+        self._queue.put_nowait(event)
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more: the engine lets its rows go before the next token."""
+        self.cancelled = True
+
+    async def pieces(self) -> AsyncIterator[list[Piece]]:
+        """What the rows write, until all have ended. ApiError where the job fails."""
+        left = len(self.rows)
+        while left:
+            event = await self._queue.get()
+            if isinstance(event, ApiError):
+                raise event
+            left -= sum(piece.finish is not None for piece in event)
+            yield event

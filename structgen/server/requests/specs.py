@@ -1,0 +1,262 @@
+"""Which constraint a request asks for: one field gives one spec, and two are a conflict."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from structgen.compose.sequences import FreeText
+from structgen.compose.tags import Tag, Tags
+from structgen.grammar.specs import Gbnf, Lark
+from structgen.schema.json_schema import JsonSchema
+from structgen.server.errors import ApiError, of_problems
+from structgen.server.requests.wire import (
+    ConstraintFields,
+    GenerationFields,
+    ResponseFormat,
+    StructuralTag,
+    StructuredOutputs,
+)
+from structgen.spec.regular import Choice, Regex
+
+JSON_KINDS = ("json_schema", "json_object")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A constraint that a request asks for.
+
+    param: the field, `response_format.json_schema.schema`. kind: what it is. content: what it says,
+    as JSON. make: makes the spec; raises what broken specs raise. size: bytes of the content.
+    key: a digest of kind and content; the same for the same constraint, in all requests.
+    """
+
+    param: str
+    kind: str
+    content: Any
+    make: Callable[[], Any]
+
+    @cached_property
+    def text(self) -> str:
+        """The content as JSON text; the order of keys is part of it."""
+        return json.dumps([self.kind, self.content], ensure_ascii=False, separators=(",", ":"))
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return len(self.text.encode(errors="surrogatepass"))
+
+    @cached_property
+    def key(self) -> str:
+        """32 hex digits of SHA-256 of the text."""
+        return hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+FREE = Wanted("", "text", None, FreeText)
+
+
+def wanted(body: GenerationFields) -> Wanted | None:
+    """The one constraint of a request, or None. ApiError for two, and for options without one."""
+    return one_of([*_of_format(body.response_format), *of_fields(body)], body)
+
+
+def one_of(found: list[Wanted], body: ConstraintFields) -> Wanted | None:
+    """The only one of the constraints found, with the options for JSON; ApiError for two."""
+    if len(found) > 1:
+        raise ApiError(
+            f"{found[0].param} and {found[1].param} both constrain the text",
+            param=found[1].param,
+            code="conflicting_constraints",
+            more={"conflicts_with": found[0].param, "hint": "give one of them"},
+        )
+    options = _json_options(body)
+    if not options:
+        return found[0] if found else None
+    place = next(iter(options))
+    if not found or found[0].kind not in JSON_KINDS:
+        raise ApiError(
+            f"{place} is about JSON, and no field of the request asks for JSON",
+            param=place,
+            code="conflicting_constraints",
+        )
+    return json_schema(found[0].param, found[0].content, found[0].kind, options[place])
+
+
+def json_schema(
+    param: str, schema: Any, kind: str = "json_schema", whitespace: str | None = None
+) -> Wanted:
+    """JSON that fits a schema."""
+    if whitespace is None:
+        return Wanted(param, kind, schema, lambda: JsonSchema(schema))
+    content = {"schema": schema, "whitespace": whitespace}
+    return Wanted(param, kind, content, lambda: JsonSchema(schema, whitespace=whitespace))
+
+
+def regex(param: str, pattern: str) -> Wanted:
+    """Text that matches a pattern from end to end."""
+    return Wanted(param, "regex", pattern, lambda: Regex(pattern))
+
+
+def choice(param: str, texts: list[str]) -> Wanted:
+    """One of some texts."""
+    return Wanted(param, "choice", texts, lambda: Choice(texts))
+
+
+def gbnf(param: str, text: str) -> Wanted:
+    """Text of a grammar in the language of llama.cpp."""
+    return Wanted(param, "gbnf", text, lambda: Gbnf(text))
+
+
+def lark(param: str, text: str) -> Wanted:
+    """Text of a grammar in the language of Lark."""
+    return Wanted(param, "lark", text, lambda: Lark(text))
+
+
+def grammar(param: str, text: str) -> Wanted:
+    """Text of a grammar in the language that it looks like: `::=` stands in GBNF alone."""
+    return gbnf(param, text) if "::=" in text else lark(param, text)
+
+
+def structural_tag(param: str, tag: StructuralTag) -> Wanted:
+    """Free text with tags."""
+
+    def make() -> Any:
+        found = [Tag(s.begin, JsonSchema(s.schema_), s.end) for s in tag.structures]
+        return Tags(tuple(found), tuple(tag.triggers))
+
+    return Wanted(param, "structural_tag", tag.model_dump(by_alias=True), make)
+
+
+def _of_format(asked: ResponseFormat | None) -> Iterator[Wanted]:
+    if asked is None:
+        return
+    place = "response_format"
+    _check_format(asked)
+    if asked.type == "json_object":
+        schema = {"type": "object"} if asked.schema_ is None else asked.schema_
+        kind = "json_object" if asked.schema_ is None else "json_schema"
+        yield json_schema(f"{place}.schema" if asked.schema_ is not None else place, schema, kind)
+    elif asked.type == "structural_tag":
+        fields = asked.model_dump(by_alias=True, exclude_none=True)
+        yield structural_tag(place, _structural_tag(fields, place))
+    elif asked.type == "json_schema":
+        inner = asked.json_schema
+        if inner is not None and inner.schema_ is not None:
+            yield json_schema(f"{place}.json_schema.schema", inner.schema_)
+        elif asked.schema_ is not None:
+            yield json_schema(f"{place}.schema", asked.schema_)
+        else:
+            where = f"{place}.json_schema" + ("" if inner is None else ".schema")
+            raise ApiError(f"there is no {where}", param=where, code="missing_field")
+
+
+def _check_format(asked: ResponseFormat) -> None:
+    """Fields of other types are conflicts."""
+    fitting = {
+        "text": (),
+        "json_object": ("schema_",),
+        "json_schema": ("json_schema", "schema_"),
+        "structural_tag": ("structures", "triggers"),
+    }[asked.type]
+    given = [
+        name
+        for name in ("json_schema", "schema_", "structures", "triggers")
+        if getattr(asked, name) is not None
+    ]
+    wrong = next((name for name in given if name not in fitting), None)
+    both = asked.json_schema is not None and asked.schema_ is not None
+    if wrong is not None or (both and asked.json_schema is not None and asked.json_schema.schema_):
+        name = (wrong or "schema_").rstrip("_")
+        raise ApiError(
+            f"response_format.{name} has no place in a format of the type {asked.type!r}"
+            if wrong
+            else "response_format.schema and response_format.json_schema both are schemas",
+            param=f"response_format.{name}",
+            code="conflicting_constraints",
+        )
+
+
+def of_fields(body: ConstraintFields) -> Iterator[Wanted]:
+    """The constraints that fields of the top level name."""
+    if body.structured_outputs is not None:
+        yield from _of_structured(body.structured_outputs)
+    if body.guided_json is not None:
+        yield json_schema("guided_json", body.guided_json)
+    if body.guided_regex is not None:
+        yield regex("guided_regex", body.guided_regex)
+    if body.guided_choice is not None:
+        yield choice("guided_choice", body.guided_choice)
+    if body.guided_grammar is not None:
+        yield grammar("guided_grammar", body.guided_grammar)
+    if body.json_schema is not None:
+        yield json_schema("json_schema", body.json_schema)
+    if body.grammar is not None:
+        yield gbnf("grammar", body.grammar)
+    if body.regex is not None:
+        yield regex("regex", body.regex)
+    if body.ebnf is not None:
+        yield gbnf("ebnf", body.ebnf)
+
+
+def _of_structured(asked: StructuredOutputs) -> Iterator[Wanted]:
+    place = "structured_outputs"
+    found = []
+    if asked.json_ is not None:
+        found.append(json_schema(f"{place}.json", asked.json_))
+    if asked.json_object:
+        found.append(json_schema(f"{place}.json_object", {"type": "object"}, "json_object"))
+    if asked.regex is not None:
+        found.append(regex(f"{place}.regex", asked.regex))
+    if asked.choice is not None:
+        found.append(choice(f"{place}.choice", asked.choice))
+    if asked.grammar is not None:
+        found.append(grammar(f"{place}.grammar", asked.grammar))
+    if asked.structural_tag is not None:
+        where = f"{place}.structural_tag"
+        found.append(structural_tag(where, _structural_tag(asked.structural_tag, where)))
+    if not found:
+        raise ApiError(
+            "structured_outputs has no constraint",
+            param=place,
+            code="missing_field",
+            more={"expected": "json, json_object, regex, choice, grammar or structural_tag"},
+        )
+    yield from found
+
+
+def _structural_tag(given: Any, place: str) -> StructuralTag:
+    """A structural tag, checked; vLLM's clients write it as JSON text."""
+    from pydantic import ValidationError
+
+    if isinstance(given, StructuralTag):
+        return given
+    try:
+        if isinstance(given, str):
+            return StructuralTag.model_validate_json(given)
+        return StructuralTag.model_validate(given)
+    except ValidationError as error:
+        raise of_problems(error.errors(), f"{place}.") from error
+
+
+def _json_options(body: ConstraintFields) -> dict[str, str]:
+    """The field that says how JSON is spaced, and what it says."""
+    found = {}
+    asked = body.structured_outputs
+    if asked is not None and asked.disable_any_whitespace:
+        found["structured_outputs.disable_any_whitespace"] = "compact"
+    if asked is not None and asked.whitespace_pattern is not None:
+        found["structured_outputs.whitespace_pattern"] = asked.whitespace_pattern
+    if body.guided_whitespace_pattern is not None:
+        found["guided_whitespace_pattern"] = body.guided_whitespace_pattern
+    if len(found) > 1:
+        first, second, *_ = found
+        raise ApiError(
+            f"{first} and {second} both say how JSON is spaced",
+            param=second,
+            code="conflicting_constraints",
+        )
+    return found

@@ -1,0 +1,272 @@
+"""What all endpoints share: a request becomes a plan, the plan a job, and the job is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from structgen.errors import GenerationError, ModelError, StructgenError
+from structgen.generation.distribution import row_rng
+from structgen.generation.penalties import Bias, Repetition
+from structgen.generation.row import Row
+from structgen.generation.settings import Settings
+from structgen.server.compiling import Compiler
+from structgen.server.endpoints.calls import format_of
+from structgen.server.engine import Engine
+from structgen.server.errors import ApiError, of_structgen
+from structgen.server.jobs import Job
+from structgen.server.metrics import Metrics
+from structgen.server.probabilities import Alternative, TokenRecord
+from structgen.server.requests.tools import Plan
+from structgen.server.requests.wire import GenerationFields, Message
+from structgen.server.settings import Limits, ServerSettings
+from structgen.version import __version__
+
+if TYPE_CHECKING:
+    from structgen.generation.generator import Generator
+
+SPECS_KEPT = 64  # as many as a Generator keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How many texts a request wants, and with what beside them.
+
+    prompts: one for each group of `body.n` texts. max_tokens: as the request says, or None. top:
+    alternatives for each token, None where no probabilities are wanted. field: what the prompt is
+    called, for errors.
+    """
+
+    prompts: Sequence[Any]
+    max_tokens: int | None
+    top: int | None
+    field: str
+    chat: bool
+
+
+class Service:
+    """A loaded model with its engine, its compiler and its figures."""
+
+    def __init__(self, generator: Generator, settings: ServerSettings) -> None:
+        """Start the engine's thread; `close` ends it."""
+        from structgen.generation.models.joining import join
+
+        self.generator = generator
+        self.settings = settings
+        self.metrics = Metrics()
+        self.engine = Engine(
+            generator.target, join, self.metrics, rows=settings.rows, waiting=settings.waiting
+        )
+        self.compiler = Compiler(generator.specs, self.metrics, settings.compilers, SPECS_KEPT)
+        template = str(getattr(generator.tokenizer, "chat_template", None) or "")
+        self.call_format = settings.call_format or format_of(template)
+        self.started = int(time.time())
+
+    def close(self) -> None:
+        """End all threads; requests under way fail."""
+        self.engine.close()
+        self.compiler.close()
+
+    def check_model(self, name: str) -> None:
+        """ApiError 404 for a model that is not the one here."""
+        if name != self.settings.model_name:
+            raise ApiError(
+                f"there is no model {name!r} here",
+                param="model",
+                code="model_not_found",
+                status=404,
+                more={"expected": self.settings.model_name},
+            )
+
+    async def start(self, body: GenerationFields, asked: Asked, plan: Plan, limits: Limits) -> Job:
+        """Compile, encode the prompts, and hand the rows to the engine."""
+        arrived = time.monotonic()
+        options = _settings(body, asked, limits)
+        spec = await self.compiler.spec(plan.wanted, limits)
+        seed, count = body.seed, body.n or 1
+        if len(asked.prompts) * count > limits.choices:
+            raise ApiError(
+                f"{len(asked.prompts) * count} texts are asked for, and the limit is "
+                f"{limits.choices}",
+                param="n",
+            )
+
+        self._check_biases(body)
+
+        def rows() -> list[Row]:
+            _check_text([asked.prompts, plan.definitions], asked.field)
+            found = []
+            for prompt in asked.prompts:
+                request = self.generator.request(prompt, spec, options, "", plan.definitions)
+                found += [Row(request, row_rng(seed, i)) for i in range(count)]
+            return found
+
+        try:
+            made = await self.compiler.aside(rows)
+        except GenerationError as error:
+            raise of_structgen(error, "max_tokens") from error
+        except ModelError as error:
+            raise of_structgen(error, asked.field) from error
+        except StructgenError as error:
+            raise of_structgen(error, plan.wanted.param or None) from error
+        job = Job(
+            rows=made,
+            loop=asyncio.get_running_loop(),
+            deadline=arrived + limits.seconds,
+            stream=bool(body.stream),
+            top=asked.top,
+            states=limits.states,
+        )
+        self.engine.submit(job)
+        return job
+
+    def _check_biases(self, body: GenerationFields) -> None:
+        size = self.generator.vocabulary.size
+        for token in body.logit_bias or ():
+            if not 0 <= token < size:
+                raise ApiError(
+                    f"logit_bias names token {token}",
+                    param="logit_bias",
+                    more={"expected": f"0 to {size - 1}"},
+                )
+
+    def info(self, plan: Plan) -> dict[str, Any]:
+        """What answers say of their constraint: was it enforced, by what, which one."""
+        asked = plan.enforced != "none"
+        return {
+            "enforced": plan.enforced,
+            "engine": f"structgen {__version__}",
+            "spec": plan.wanted.key if asked else None,
+            "kind": plan.wanted.kind if asked else None,
+            "field": plan.wanted.param if asked else None,
+        }
+
+    def headers(self, plan: Plan) -> dict[str, str]:
+        """The same, for those who see no bodies."""
+        found: dict[str, str] = {"x-structgen-enforced": plan.enforced}
+        return found if plan.enforced == "none" else found | {"x-structgen-spec": plan.wanted.key}
+
+    def token_text(self, token: int) -> bytes:
+        """The bytes of a token."""
+        return self.generator.vocabulary.token_bytes(token)
+
+    def probability(self, record: TokenRecord | Alternative) -> dict[str, Any]:
+        """A token: `logprob` is under the mask, `raw_logprob` under the model alone."""
+        data = self.token_text(record.token)
+        return {
+            "token": data.decode(errors="replace"),
+            "bytes": list(data),
+            "logprob": max(record.masked, -9999.0),
+            "raw_logprob": max(record.raw, -9999.0),
+        }
+
+
+def usage(
+    job: Job, prompts: int, names: tuple[str, str] = ("prompt", "completion")
+) -> dict[str, int]:
+    """Tokens read and written; the texts of one prompt read it together."""
+    each = len(job.rows) // prompts
+    read = sum(len(row.request.prompt) for row in job.rows[::each])
+    written = sum(len(row.tokens) for row in job.rows)
+    first, second = names
+    return {f"{first}_tokens": read, f"{second}_tokens": written, "total_tokens": read + written}
+
+
+def finish_reason(reason: str) -> str:
+    """OpenAI's word for why a text has ended."""
+    return "length" if reason == "closed" else "stop"
+
+
+def messages_of(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages as chat templates take them: texts whole, earlier calls with parsed arguments."""
+    found: list[dict[str, Any]] = []
+    for number, message in enumerate(messages):
+        content = message.content
+        if isinstance(content, list):
+            content = "".join(part.text for part in content)
+        if content is None and not message.tool_calls:
+            place = f"messages[{number}].content"
+            raise ApiError(f"there is no {place}", param=place, code="missing_field")
+        role = "system" if message.role == "developer" else message.role
+        one: dict[str, Any] = {"role": role, "content": content or ""}
+        if message.name is not None:
+            one["name"] = message.name
+        if message.tool_call_id is not None:
+            one["tool_call_id"] = message.tool_call_id
+        calls = []
+        for call in message.tool_calls or ():
+            if call.function is not None:
+                try:
+                    arguments = json.loads(call.function.arguments)
+                except ValueError:
+                    arguments = call.function.arguments
+                function = {"name": call.function.name, "arguments": arguments}
+            elif call.custom is not None:
+                function = {"name": call.custom.name, "arguments": {"input": call.custom.input}}
+            else:
+                place = f"messages[{number}].tool_calls"
+                raise ApiError("a call has no function", param=place, code="missing_field")
+            calls.append({"id": call.id, "type": "function", "function": function})
+        if calls:
+            one["tool_calls"] = calls
+        found.append(one)
+    return found
+
+
+def _check_text(value: Any, field: str) -> None:
+    """ApiError for unpaired surrogates, which JSON can write and no tokenizer reads."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ApiError(
+            f"{field} has an unpaired surrogate", param=field, more={"expected": "whole characters"}
+        ) from error
+
+
+def _settings(body: GenerationFields, asked: Asked, limits: Limits) -> Settings:
+    """The options of generation. ApiError with the field that is out of range."""
+    if asked.max_tokens is not None and asked.max_tokens > limits.max_tokens:
+        raise ApiError(
+            f"max_tokens is {asked.max_tokens}, and the limit is {limits.max_tokens}",
+            param="max_tokens",
+        )
+    stops = [body.stop] if isinstance(body.stop, str) else body.stop or []
+    top_k = None if body.top_k in (0, -1) else body.top_k  # vLLM's ways to say all
+    given: dict[str, Any] = {
+        "temperature": body.temperature,
+        "top_p": body.top_p,
+        "top_k": top_k,
+        "min_p": body.min_p,
+        "seed": body.seed,
+        "stop_sequences": stops,
+        "transforms": _transforms(body),
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    options["max_tokens"] = asked.max_tokens or limits.max_tokens
+    options["chat"] = None if asked.chat else False
+    try:
+        settings = Settings.of(options)
+        _ = settings.sampler
+    except GenerationError as error:
+        name = error.problem.partition(" ")[0]
+        raise of_structgen(error, "stop" if name == "stop_sequences" else name) from error
+    return settings
+
+
+def _transforms(body: GenerationFields) -> list[Any]:
+    found: list[Any] = []
+    presence, frequency = body.presence_penalty or 0.0, body.frequency_penalty or 0.0
+    factor = 1.0 if body.repetition_penalty is None else body.repetition_penalty
+    try:
+        if presence or frequency or factor != 1.0:
+            found.append(Repetition(presence, frequency, factor))
+        if body.logit_bias:
+            weights: dict[int | str, float] = dict(body.logit_bias.items())
+            found.append(Bias(weights))
+    except GenerationError as error:
+        raise of_structgen(error, "repetition_penalty") from error
+    return found
