@@ -112,7 +112,7 @@ def test_a_spec_is_compiled_once(roomy: Generator, monkeypatch: pytest.MonkeyPat
     from structgen.generation import compiled as home
 
     compiled = []
-    original = home.compile_spec
+    original = home.compile_spec  # type: ignore[attr-defined]
 
     def count(spec: Any, vocabulary: Any, **options: Any) -> Any:
         compiled.append(spec)

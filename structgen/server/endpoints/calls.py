@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from structgen.compose.tools.call_formats import CallFormat
 from structgen.compose.tools.tools import ToolCall, Tools
 from structgen.errors import ValidationError
-from structgen.util.beginnings import held
+from structgen.util.partial_match import partial_match_length
 
 _SPACE = " \t\n\r"
 
@@ -118,7 +118,9 @@ class CallReader:
     def _read_text(self, *, ended: bool) -> Iterator[Event]:
         at = self._text.find(self._format.trigger)
         if at < 0:
-            at = len(self._text) - (0 if ended else held(self._text, [self._format.trigger]))
+            at = len(self._text) - (
+                0 if ended else partial_match_length(self._text, [self._format.trigger])
+            )
         else:
             self._state = "begin"
         told, rest = self._text[:at], self._text[at:]
