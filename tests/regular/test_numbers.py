@@ -841,3 +841,12 @@ def test_all_numbers_leave_the_spellings_of_others_as_they_are(rules: Rules) -> 
     assert number_intersection(JSON_NUMBER, spellings(**rules)) is spellings(**rules)
     barred = complement(literal("1"))
     assert number_intersection(JSON_NUMBER, barred) is intersect(JSON_NUMBER, barred)
+
+
+def test_a_spelling_that_narrows_nothing_is_not_taken_over() -> None:
+    """Numbers from 0 on are the same texts in both spellings, whichever was asked for first."""
+    natural = number_language(minimum=0, spelling="natural")
+    both = number_intersection(number_language(multiple_of=[2]), number_language(minimum=0))
+    assert matches(natural, "10")
+    assert all(matches(both, text) for text in ("10", "10e0", "1.0e1", "0"))
+    assert not matches(both, "-2")

@@ -254,8 +254,10 @@ _NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
 def language_for(constraints: NumberConstraints) -> Regex:
     """The language for some constraints; `constraints_of` gives them back."""
     language = _language(*constraints)
-    if language is not EMPTY:
-        _constraints.setdefault(language, constraints)
+    if language is not EMPTY:  # where a spelling narrows nothing, the widest is what holds
+        known = _constraints.get(language)
+        if known is None or _NARROWER[constraints.spelling] < _NARROWER[known.spelling]:
+            _constraints[language] = constraints
     if isinstance(language, Alt):
         for part in language.parts:
             _languages_by_part.setdefault(part.id, language)
