@@ -15,6 +15,7 @@
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
     +-- ValidationError               a text that does not fit; carries offset, path, expected
+    +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
 
@@ -186,6 +187,15 @@ class ValidationError(StructgenError):
     kind = "does_not_fit"
     offset: int = 0
     path: str = ""
+
+
+class ArgumentError(StructgenError, ValueError):
+    """An argument of the wrong kind or size, such as a mask row of another width.
+
+    A wrong spec is a SpecError, and a wrong vocabulary a VocabularyError.
+    """
+
+    kind = "argument"
 
 
 class StructgenWarning(UserWarning):

@@ -18,13 +18,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from structgen.constraint.constraint import MAX_BYTES, Constraint, constraint_of
+from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
 from structgen.constraint.loading import load as load_artifact
 from structgen.errors import ValidationError
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.util.json_pointer import json_pointer
-from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
 
 def compile(  # noqa: A001  the contract's name
@@ -38,7 +38,9 @@ def compile(  # noqa: A001  the contract's name
     (legal, not enforced yet), UnsatisfiableSchemaError (no text fits) or BudgetError, each with the
     place of the culprit.
     """
-    return constraint_of(coerce(spec), vocabulary, max_bytes)
+    wanted = coerce(spec)
+    check_integer("max_bytes", max_bytes, "a number of bytes, such as 64 << 20")
+    return constraint_of(wanted, checked_vocabulary(vocabulary), max_bytes)
 
 
 def load(
