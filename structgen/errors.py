@@ -14,7 +14,7 @@
     +-- GenerationError
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
-    +-- ValidationError               a text that does not fit; carries offset, path, expected
+    +-- ValidationError               a text that does not fit; carries offset, path, keyword
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
@@ -181,12 +181,17 @@ class ValidationError(StructgenError):
     """A text that does not fit a spec.
 
     `offset` is the byte offset of the first byte that cannot be right, `path` the JSON Pointer of
-    the value being read there.
+    the value being read there. Where the text is JSON and breaks a keyword of a schema, `keyword`
+    is its name, `schema_path` its JSON Pointer in the schema, and `value_path` that of the value
+    that breaks it; else they are "".
     """
 
     kind = "does_not_fit"
     offset: int = 0
     path: str = ""
+    keyword: str = ""
+    schema_path: str = ""
+    value_path: str = ""
 
 
 class ArgumentError(StructgenError, ValueError):

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     text, place = read_text(args)
     spec = inputs.load_spec(args.schema, schema_options(args))
     try:
-        structgen.check(spec, text)
+        structgen.check(spec, text, exact_layout=True)  # the options say what is meant
     except ValidationError as error:
         if not args.quiet:
             report(error, text, place, terminal)
