@@ -17,34 +17,60 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any
 
 from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
 from structgen.constraint.loading import load as load_artifact
-from structgen.errors import ArgumentError, ValidationError
+from structgen.errors import (
+    ArgumentError,
+    MisspeltKeywordWarning,
+    SpecError,
+    ValidationError,
+)
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
 from structgen.schema.report.faults import fault_of
+from structgen.schema.report.slips import slips_in
 from structgen.spec.base import Spec
+from structgen.util.callers import outside
 from structgen.util.json_pointer import json_pointer
 from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
 
 def compile(  # noqa: A001  the contract's name
-    spec: Any, vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES
+    spec: Any, vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES, strict: bool = False
 ) -> Constraint:
     """The constraint that lets exactly the texts of `spec` through.
 
     spec: `JsonSchema`, `Regex`, `Choice`, a Python type (Pydantic model, dataclass, ...), or a
     schema as a dict. max_bytes: about how much memory the constraint may take; what was used least
-    recently is dropped and made again on demand. Raises SpecError (broken), UnsupportedSchemaError
-    (legal, not enforced yet), UnsatisfiableSchemaError (no text fits) or BudgetError, each with the
-    place of the culprit.
+    recently is dropped and made again on demand. strict: whether a name in a schema that is almost
+    a keyword is a SpecError; else it gives a MisspeltKeywordWarning.
+
+    Raises SpecError (broken), UnsupportedSchemaError (legal, not enforced yet),
+    UnsatisfiableSchemaError (no text fits), BudgetError or VocabularyError, each with the place of
+    the culprit.
     """
     wanted = coerce(spec)
+    if isinstance(wanted, JsonSchema):
+        _look_for_slips(wanted.schema, strict=strict)
     check_integer("max_bytes", max_bytes, "a number of bytes, such as 64 << 20")
     return constraint_of(wanted, checked_vocabulary(vocabulary), max_bytes)
+
+
+def _look_for_slips(schema: Any, *, strict: bool) -> None:
+    for slip in slips_in(schema):
+        if strict:
+            raise SpecError(
+                f"{slip.name!r} is no keyword and restricts nothing",
+                location=slip.pointer,
+                expected=f"{slip.meant!r}, perhaps",
+                hint="names that begin with x- are never taken for keywords",
+            )
+        warning = MisspeltKeywordWarning(str(slip), *slip)
+        warnings.warn(warning, stacklevel=outside())
 
 
 def load(
@@ -94,6 +120,7 @@ def check(spec: Any, text: Any, *, exact_layout: bool = False) -> None:
         keyword=fault.keyword if fault else "",
         schema_path=fault.schema_path if fault else "",
         value_path=(fault.path or "") if fault else "",
+        reason=fault.message if fault else "",
     )
 
 

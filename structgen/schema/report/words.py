@@ -74,7 +74,7 @@ class Words:
         for atom in case:
             if isinstance(atom.value, Negation):
                 values = _listing(atom.value.expr) if len(atom.value.expr) == 1 else []
-                excluded += [quoted(_plain(value)) for value in values]
+                excluded += sorted(quoted(_plain(value)) for value in values)
                 more += [] if values else [_limiting(atom.location)]
         limits = f" other than {some(excluded)}" if excluded else ""
         limits += f" ({_limited(more)})" if more else ""
