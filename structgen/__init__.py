@@ -30,6 +30,7 @@ _HOMES = {
     "check": "structgen.constraint.compiler",
     "generate": "structgen.generation.generator",
     "Generator": "structgen.generation.generator",
+    "LogitsProcessor": "structgen.integrations.huggingface",
     "Vocabulary": "structgen.vocabulary.vocabulary",
     "Constraint": "structgen.constraint.constraint",
     "Cache": "structgen.constraint.cache",
@@ -85,6 +86,7 @@ __all__ = [
     "Indentation",
     "JsonSchema",
     "Lark",
+    "LogitsProcessor",
     "Regex",
     "Tag",
     "Tags",
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
     from structgen.grammar.specs import Ebnf as Ebnf
     from structgen.grammar.specs import Gbnf as Gbnf
     from structgen.grammar.specs import Lark as Lark
+    from structgen.integrations.huggingface import LogitsProcessor as LogitsProcessor
     from structgen.schema.export.export import export_schema as export_schema
     from structgen.schema.json_schema import JsonSchema as JsonSchema
     from structgen.schema.report.support import support as support

@@ -14,8 +14,10 @@
     +-- GenerationError
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
-    +-- ValidationError               a text that does not fit; carries offset, path, expected
+    +-- ValidationError               a text that does not fit; carries offset, path, keyword
+    +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
+    +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
     +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
 
 `kind` is the stable machine-readable name (code reads it, never the message). `location` is a JSON
@@ -180,16 +182,48 @@ class ValidationError(StructgenError):
     """A text that does not fit a spec.
 
     `offset` is the byte offset of the first byte that cannot be right, `path` the JSON Pointer of
-    the value being read there.
+    the value being read there. Where the text is JSON and breaks a keyword of a schema, `keyword`
+    is its name, `schema_path` its JSON Pointer in the schema, and `value_path` that of the value
+    that breaks it; else they are "". `reason` says in the schema's terms what is wrong, "" where
+    that is not known; `problem` is that and what the byte says.
     """
 
     kind = "does_not_fit"
     offset: int = 0
     path: str = ""
+    keyword: str = ""
+    schema_path: str = ""
+    value_path: str = ""
+    reason: str = ""
+
+
+class ArgumentError(StructgenError, ValueError):
+    """An argument of the wrong kind or size, such as a mask row of another width.
+
+    A wrong spec is a SpecError, and a wrong vocabulary a VocabularyError.
+    """
+
+    kind = "argument"
 
 
 class StructgenWarning(UserWarning):
     """Base of every warning given on purpose; nothing has gone wrong yet."""
+
+
+class MisspeltKeywordWarning(StructgenWarning):
+    """A name in a schema restricts nothing, and is almost a keyword that would.
+
+    Attributes: `location` (its JSON Pointer), `keyword` (the name), `meant` (the keyword).
+    """
+
+    def __init__(self, problem: str, location: str, keyword: str, meant: str) -> None:
+        super().__init__(problem, location, keyword, meant)
+        self.location = location
+        self.keyword = keyword
+        self.meant = meant
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} (at {self.location})"
 
 
 class UntestedVersionWarning(StructgenWarning):

@@ -39,6 +39,7 @@ PUBLIC_NAMES = [
     "Indentation",
     "JsonSchema",
     "Lark",
+    "LogitsProcessor",
     "Regex",
     "Tag",
     "Tags",

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from structgen.cli.terminal import is_terminal
+from structgen.cli.yaml_files import read_yaml
 from structgen.errors import SpecError, StructgenError
 
 STDIN = "-"
 GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
+YAML_ENDINGS = (".yaml", ".yml")
 GRAMMAR_OPTIONS = ("start", "lexing")
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MODEL = re.compile(rf"({_NAME}):({_NAME})")
@@ -84,14 +86,17 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
 
 
 def load_spec(source: str, options: dict[str, Any]) -> Any:
-    """The spec that SPEC names: a schema file, `-`, `module:Model`, a grammar, or tools.
+    """The spec that SPEC names: a schema (file, `-`, text), `module:Model`, a grammar, or tools.
 
     `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start` and
-    `lexing`, which are for grammars, and `tool_format`, with which SPEC is a list of tools.
+    `lexing`, which are for grammars, `tool_format`, with which SPEC is a list of tools, and
+    `regex`, with which it is a pattern.
     """
     import structgen
 
     options = dict(options)
+    if options.pop("regex", False):
+        return structgen.Regex(argument(source, "--regex"))
     tool_format = options.pop("tool_format", None)
     if tool_format is not None:
         from structgen.compose.tools.tools import tools
@@ -104,7 +109,7 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     for name in about_grammars:
         _bad(f"--{name} is for grammars", shown(source), "a grammar", "leave it out")
     found = _MODEL.fullmatch(source)
-    if found and not Path(source).exists():
+    if found and not is_inline(source) and not Path(source).exists():
         from structgen.schema.python.types import PythonType
 
         return PythonType(import_model(*found.groups()), **options)
@@ -115,10 +120,17 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     return structgen.JsonSchema(schema, **options)
 
 
+def is_inline(source: str) -> bool:
+    """Whether SPEC is the JSON text of a schema or of tools itself, and no path."""
+    return source.lstrip()[:1] in {"{", "["} or source in {"true", "false"}
+
+
 def is_grammar(source: str) -> bool:
     """Whether SPEC names a grammar: by the ending of a file, or one that is shipped."""
     from structgen.grammar.shipped import NAMES
 
+    if is_inline(source):
+        return False
     if Path(source).suffix in GRAMMAR_ENDINGS:
         return True
     return source in NAMES and not Path(source).exists()
@@ -144,8 +156,16 @@ def load_grammar(source: str, options: dict[str, Any]) -> Any:
 
 
 def read_json(path: str, what: str) -> Any:
-    """The JSON value in a file (or stdin for `-`), read strictly: no NaN, no key twice."""
-    text = read_text(path, what)
+    """The JSON value of a text, a file or stdin (`-`), read strictly: no NaN, no key twice.
+
+    A file that ends in .yaml or .yml is YAML.
+    """
+    if is_inline(path):
+        text = argument(path, "SPEC")
+    else:
+        text = read_text(path, what)
+        if Path(path).suffix in YAML_ENDINGS:
+            return read_yaml(text, path, what)
     place = shown(path)
     if not text.strip():
         _broken(f"the {what} is empty", place, "JSON text", "write {} to allow every value")
@@ -193,6 +213,8 @@ def import_model(module: str, name: str) -> Any:
 
 def shown(path: str) -> str:
     """How messages name a path."""
+    if is_inline(path):
+        return "SPEC"
     return "stdin" if path == STDIN else path
 
 

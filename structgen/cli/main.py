@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -27,9 +28,11 @@ from structgen.cli.commands import (
     serve,
     setup,
 )
-from structgen.cli.options import add_common
+from structgen.cli.options import REGEX, add_common
+from structgen.cli.parser import Parser
 from structgen.cli.terminal import Terminal, describe, visible
 from structgen.errors import GenerationError
+from structgen.version import __version__
 
 FINE = 0
 BAD_INPUT = 2
@@ -51,18 +54,19 @@ COMMANDS = (
     setup,
 )
 
-# Which extra brings a module that only some commands need.
+_OPTION = re.compile(r"-[a-z]|--[a-z][a-z-]*")  # what stands behind `--regex` and is no pattern
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. `argv` defaults to the process's arguments."""
     terminal = Terminal()
     try:
-        args = build_parser().parse_args(argv)
+        args = parse(sys.argv[1:] if argv is None else argv)
     except SystemExit as stop:  # argparse has said what is wrong, or shown the help
         return stop.code if isinstance(stop.code, int) else FINE
     try:
-        status: int = args.run(args, terminal)
+        with terminal.showing_warnings():
+            status: int = args.run(args, terminal)
         terminal.clear()
         return status
     except KeyboardInterrupt:
@@ -83,14 +87,39 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_INPUT
 
 
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The parsed arguments; what is not known is an error that says what was probably meant."""
+    args, unknown = build_parser().parse_known_args(with_patterns(argv))
+    if unknown:
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def with_patterns(argv: Sequence[str]) -> list[str]:
+    """The arguments with `--regex=PATTERN` as two, and patterns that begin like options wrapped."""
+    found: list[str] = []
+    for i, argument in enumerate(argv):
+        pattern = argument.partition("=")[2] if argument.startswith(f"{REGEX}=") else argument
+        if pattern is not argument:
+            found.append(REGEX)
+        elif i == 0 or argv[i - 1] != REGEX:
+            found.append(argument)
+            continue
+        is_option = pattern is argument and _OPTION.fullmatch(pattern)
+        found.append(pattern if is_option or not pattern.startswith("-") else f"(?:{pattern})")
+    return found
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="structgen",
         description="Make a language model write text that is certain to fit a schema.",
         epilog="Exit status: 0 fine, 1 does not fit or has warnings, 2 bad input, 130 interrupted.",
     )
     add_common(parser)
+    version = f"structgen {__version__}"
+    parser.add_argument("--version", action="version", version=version, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)

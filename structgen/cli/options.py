@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+REGEX = "--regex"
+
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """`--debug`, which may stand after the command as well as before it."""
@@ -26,7 +28,8 @@ def add_schema(
     With `many` it may be given several times, and may also be a folder or a pattern.
     """
     what = (
-        "a JSON Schema file, - for stdin, module:Model (a Pydantic model or another type), "
+        "a JSON Schema as a file (JSON or YAML), as text ('{...}') or - for stdin; module:Model (a "
+        "Pydantic model or another type); "
         "a grammar file (.lark, .gbnf, .ebnf), or the name of a shipped grammar (sql, python, ...)"
     )
     if many:
@@ -34,6 +37,9 @@ def add_schema(
         parser.add_argument("specs", metavar="SPEC", nargs="+", help=what)
     else:
         parser.add_argument("schema", metavar="SPEC", help=what)
+    parser.add_argument(
+        REGEX, action="store_true", help="SPEC is a pattern, as in: --regex '[0-9]{4}'"
+    )
     parser.add_argument(
         "--tool-format",
         metavar="NAME",
@@ -71,7 +77,12 @@ def add_schema(
 
 def schema_options(args: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments for `structgen.JsonSchema`, and those for other specs that were given."""
-    given = {"start": args.start, "lexing": args.lexing, "tool_format": args.tool_format}
+    given: dict[str, Any] = {
+        "regex": args.regex or None,
+        "start": args.start,
+        "lexing": args.lexing,
+        "tool_format": args.tool_format,
+    }
     return {
         "property_order": args.property_order,
         "whitespace": args.whitespace,
@@ -150,7 +161,7 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """The parser of a new command; `run(args, terminal)` does it and returns the exit status."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     add_common(parser)
     return parser
 

@@ -6,13 +6,16 @@ set or TERM is `dumb`. Everything else is plain text, so that logs and pipes sta
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 import unicodedata
-from typing import TextIO
+import warnings
+from collections.abc import Iterator
+from typing import Any, TextIO
 
-from structgen.errors import StructgenError
+from structgen.errors import StructgenError, StructgenWarning
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 REDRAW = 0.1  # seconds between two drawings of a progress line
@@ -55,6 +58,23 @@ class Terminal:
     def fail(self, text: str) -> None:
         """Write an error to stderr, without characters that would act on the terminal."""
         self.say(f"structgen: {self.styled('error:', 'red', 'bold')} {visible(text)}")
+
+    @contextlib.contextmanager
+    def showing_warnings(self) -> Iterator[None]:
+        """Write structgen's own warnings as lines of this program while the block runs."""
+        before = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, StructgenWarning):
+                self.say(f"structgen: {self.styled('warning:', 'yellow')} {visible(str(message))}")
+            else:
+                before(message, category, *place, **more)
+
+        warnings.showwarning = show
+        try:
+            yield
+        finally:
+            warnings.showwarning = before
 
     def styled(self, text: str, *styles: str, on_out: bool = False) -> str:
         """`text` in colour if the stream it goes to (stderr, or stdout) shows colours."""

@@ -25,6 +25,7 @@ from structgen.masks.shared_file import SavedParts, digest_of, save
 from structgen.schema.coerce import coerce
 from structgen.spec.base import Spec
 from structgen.util.container import remove_leftovers
+from structgen.vocabulary.vocabulary import checked_vocabulary
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
@@ -68,8 +69,8 @@ class Cache:
 
         Takes and raises what `structgen.compile` does.
         """
-        self._open(vocabulary)
         wanted = coerce(spec)
+        self._open(checked_vocabulary(vocabulary))
         key = artifact.key_of(wanted, vocabulary)
         found = self._live.get(key)
         if found is None or found.spec != wanted:

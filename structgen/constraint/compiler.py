@@ -15,30 +15,62 @@ Nothing is computed before somebody asks for it: a compiled constraint knows its
 
 from __future__ import annotations
 
+import json
 import os
+import warnings
 from typing import Any
 
-from structgen.constraint.constraint import MAX_BYTES, Constraint, constraint_of
+from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
 from structgen.constraint.loading import load as load_artifact
-from structgen.errors import ValidationError
+from structgen.errors import (
+    ArgumentError,
+    MisspeltKeywordWarning,
+    SpecError,
+    ValidationError,
+)
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
+from structgen.schema.python.types import PythonType
+from structgen.schema.report.faults import fault_of
+from structgen.schema.report.slips import slips_in
+from structgen.spec.base import Spec
+from structgen.util.callers import outside
 from structgen.util.json_pointer import json_pointer
-from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
 
 def compile(  # noqa: A001  the contract's name
-    spec: Any, vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES
+    spec: Any, vocabulary: Vocabulary, *, max_bytes: int = MAX_BYTES, strict: bool = False
 ) -> Constraint:
     """The constraint that lets exactly the texts of `spec` through.
 
     spec: `JsonSchema`, `Regex`, `Choice`, a Python type (Pydantic model, dataclass, ...), or a
     schema as a dict. max_bytes: about how much memory the constraint may take; what was used least
-    recently is dropped and made again on demand. Raises SpecError (broken), UnsupportedSchemaError
-    (legal, not enforced yet), UnsatisfiableSchemaError (no text fits) or BudgetError, each with the
-    place of the culprit.
+    recently is dropped and made again on demand. strict: whether a name in a schema that is almost
+    a keyword is a SpecError; else it gives a MisspeltKeywordWarning.
+
+    Raises SpecError (broken), UnsupportedSchemaError (legal, not enforced yet),
+    UnsatisfiableSchemaError (no text fits), BudgetError or VocabularyError, each with the place of
+    the culprit.
     """
-    return constraint_of(coerce(spec), vocabulary, max_bytes)
+    wanted = coerce(spec)
+    if isinstance(wanted, JsonSchema):
+        _look_for_slips(wanted.schema, strict=strict)
+    check_integer("max_bytes", max_bytes, "a number of bytes, such as 64 << 20")
+    return constraint_of(wanted, checked_vocabulary(vocabulary), max_bytes)
+
+
+def _look_for_slips(schema: Any, *, strict: bool) -> None:
+    for slip in slips_in(schema):
+        if strict:
+            raise SpecError(
+                f"{slip.name!r} is no keyword and restricts nothing",
+                location=slip.pointer,
+                expected=f"{slip.meant!r}, perhaps",
+                hint="names that begin with x- are never taken for keywords",
+            )
+        warning = MisspeltKeywordWarning(str(slip), *slip)
+        warnings.warn(warning, stacklevel=outside())
 
 
 def load(
@@ -48,14 +80,24 @@ def load(
     return load_artifact(path, vocabulary, max_bytes=max_bytes)
 
 
-def check(spec: Any, text: str | bytes) -> None:
+def check(spec: Any, text: Any, *, exact_layout: bool = False) -> None:
     """Raise ValidationError unless `text` is one of the texts of `spec`.
+
+    text: a text, or its bytes in UTF-8. For a schema or a Python type it may also be a value, such
+    as a dict, which is then written as JSON (a string is always taken as a text).
+
+    A check is about the value: the order of keys and the white space of JSON, where the spec leaves
+    them at their defaults, may be any. `exact_layout` asks for a text as generation would write it.
 
     The error has the byte offset of the first byte that cannot be right (or the length of the text
     when it ends too soon), the JSON Pointer of the value being read there, and what was expected.
+    Where the text is JSON and the spec a schema, it names the keyword that fails first.
     """
-    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    wanted = coerce(spec).portable()
+    given = coerce(spec)
+    data = _written(given, text)
+    wanted = given.portable()
+    if isinstance(wanted, JsonSchema) and not exact_layout:
+        wanted = wanted.any_layout()
     automaton = wanted.automaton()
     at, count = automaton.run(automaton.start, data)
     if at < 0:
@@ -65,10 +107,42 @@ def check(spec: Any, text: str | bytes) -> None:
         return
     else:
         wrong = "the text ends too soon"
+    path, fault = "", None
+    if isinstance(wanted, JsonSchema):
+        path = json_pointer(data[:count])
+        fault = fault_of(wanted, data, count, path)
     raise ValidationError(
-        wrong,
+        f"{fault.message}; {wrong}" if fault else wrong,
         offset=count,
-        path=json_pointer(data[:count]) if isinstance(wanted, JsonSchema) else "",
+        path=path,
         location=f"byte {count}",
         expected=wanted.expected(automaton, at, data[:count]),
+        keyword=fault.keyword if fault else "",
+        schema_path=fault.schema_path if fault else "",
+        value_path=(fault.path or "") if fault else "",
+        reason=fault.message if fault else "",
+    )
+
+
+def _written(spec: Spec, text: Any) -> bytes:
+    """The bytes of a text, or of a value as JSON. ArgumentError for what is neither."""
+    if isinstance(text, str):
+        return text.encode(errors="surrogatepass")
+    if isinstance(text, bytes | bytearray | memoryview):
+        return bytes(text)
+    problem = f"the text is {text!r:.60}"
+    if not isinstance(spec, JsonSchema | PythonType):
+        raise ArgumentError(problem, expected="str, or bytes in UTF-8")
+    try:
+        written = json.dumps(text, ensure_ascii=False, allow_nan=False)
+        return written.encode(errors="surrogatepass")
+    except (TypeError, ValueError, RecursionError) as error:
+        wrong = error
+    try:
+        if isinstance(spec, PythonType):  # whose values are more than those of `json`
+            return spec.write(text)
+    except (TypeError, ValueError) as error:
+        wrong = error
+    raise ArgumentError(
+        f"{problem}, which cannot be written as JSON: {wrong}", expected="a text or a JSON value"
     )

@@ -8,9 +8,11 @@ dropped and made again.
 
 from __future__ import annotations
 
+import operator
 import os
+import struct
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, singledispatch
 from typing import Any
 
@@ -21,10 +23,15 @@ from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
 from structgen.constraint.artifact import save
 from structgen.constraint.completable import Completable
 from structgen.constraint.precompute import explore
-from structgen.errors import BudgetError, UnsatisfiableSchemaError
+from structgen.errors import (
+    ArgumentError,
+    ArtifactError,
+    BudgetError,
+    UnsatisfiableSchemaError,
+)
 from structgen.masks.bitmask import allow, forbid, unpack
 from structgen.masks.registry import masks_of
-from structgen.masks.row_store import MaskRows, States
+from structgen.masks.row_store import MaskRows, States, check_row
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import shared_masks
 from structgen.spec.base import Spec
@@ -132,10 +139,18 @@ class Constraint:
         """The state after a token, DEAD if it is not allowed, FINAL after an allowed EOS token."""
         try:
             return self._steps[state][token_id]
-        except KeyError:
+        except KeyError:  # not taken yet
+            pass
+        except TypeError:  # no integer, which is said below
+            pass
+        try:
             if state < 0 or not 0 <= token_id < self._size:
                 return DEAD
-        after = self._advance(state, token_id)
+            after = self._advance(state, token_id)
+        except (TypeError, IndexError):
+            self._check_state(state)
+            check_integer("the token", token_id, "bytes of text are read by advance_bytes")
+            raise
         if self._step_count >= self._most_steps:
             self._steps, self._step_count = {}, 0
         self._steps.setdefault(state, {})[token_id] = after
@@ -165,12 +180,17 @@ class Constraint:
 
     def read(self, state: int, data: bytes) -> tuple[int, int]:
         """The state after `data`, DEAD if not all of it is allowed; and how many bytes are."""
-        if state < 0:
-            return (DEAD, 0) if data else (state, 0)
-        with self.lock:
-            self._limit_memory()
-            position, count = self.automaton.run(self._position(state), data)
-            return (DEAD if position < 0 else self._intern(position, state, data)), count
+        try:
+            if state < 0:
+                return (DEAD, 0) if data else (state, 0)
+            with self.lock:
+                self._limit_memory()
+                position, count = self.automaton.run(self._position(state), data)
+                return (DEAD if position < 0 else self._intern(position, state, data)), count
+        except TypeError:
+            self._check_state(state)
+            _check_bytes(data)
+            raise
 
     def _intern(self, position: int, came_from: int, by: bytes) -> int:
         state = self._state_of.get(position)
@@ -183,8 +203,30 @@ class Constraint:
 
     def _position(self, state: int) -> int:
         """The position of a state; `_limit_memory` may change it, so it must not be kept."""
-        position = self._positions[state]
+        try:
+            position = self._positions[state]
+        except (IndexError, TypeError):
+            self._check_state(state)
+            raise
         return self._replayed(state) if position == UNKNOWN else position
+
+    def _check_state(self, state: object) -> None:
+        """ArgumentError where `state` is no state of this constraint."""
+        check_integer("the state", state, "begin with constraint.start")
+        if operator.index(state) >= len(self._positions):  # type: ignore[arg-type]  # checked
+            raise ArgumentError(
+                f"the state is {state!r}",
+                expected=f"one of the {len(self._positions)} states of this constraint",
+                hint="states belong to the constraint that handed them out",
+            )
+
+    def _is_over(self, state: int) -> bool:
+        """Whether nothing can follow: DEAD or FINAL. ArgumentError for what is no state."""
+        try:
+            return state < 0
+        except TypeError:
+            self._check_state(state)
+            raise
 
     def _limit_memory(self) -> None:
         """Drop tables that have grown too large; looks at their size every CHECK_EVERY calls."""
@@ -227,9 +269,13 @@ class Constraint:
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end here; then, and only then, EOS tokens are allowed."""
-        if state < 0:
-            return False
-        found = self._ends.get(state)
+        try:
+            if state < 0:
+                return False
+            found = self._ends.get(state)
+        except TypeError:
+            self._check_state(state)
+            raise
         if found is None:
             with self.lock:
                 found = self._ends[state] = self.automaton.is_accepting(self._position(state))
@@ -237,14 +283,14 @@ class Constraint:
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
         """The bytes of text that may come next."""
-        if state < 0:
+        if self._is_over(state):
             return frozenset()
         with self.lock:
             return frozenset(self.automaton.next_bytes(self._position(state)))
 
     def forced_bytes(self, state: int) -> bytes:
         """Bytes that every completion starts with, MAX_FORCED at most; b"" at a choice."""
-        if state < 0:
+        if self._is_over(state):
             return b""
         out = bytearray()
         with self.lock:
@@ -259,21 +305,21 @@ class Constraint:
 
     def shortest_completion(self, state: int) -> bytes:
         """A shortest text (in bytes) that may follow so that the whole may end."""
-        if state < 0:
+        if self._is_over(state):
             return b""
         with self.lock:
             return self._completions.shortest(self._position(state))
 
     def core(self, state: int) -> Hashable:
         """Equal for states with the same futures, up to the key that is being read."""
-        if state < 0:
+        if self._is_over(state):
             return state
         with self.lock:
             return self.automaton.core(self._position(state))
 
     def branches(self, state: int) -> list[int]:
         """Some of the bytes that may come next: each other leads to the core of one of these."""
-        if state < 0:
+        if self._is_over(state):
             return []
         with self.lock:
             return self.automaton.branches(self._position(state))
@@ -284,31 +330,56 @@ class Constraint:
         """Write the allowed tokens of a state: bit t % 32 of word t // 32.
 
         row: int32 or uint32, shape (ceil(V / 32),), V = `vocabulary.size`. All zeros for DEAD and
-        FINAL, and only for those.
+        FINAL, and only for those. ArgumentError for a row of another size or type.
         """
         store = self._rows.current
-        at = store.index.get(state)  # as `MaskRows.fill` does, one call less
         try:
+            at = store.index.get(state)  # as `MaskRows.fill` does, one call less
             done = at is not None and self._write(store.pool, at, row)
         except TypeError:
             done = False
         if not done:
-            self._rows.fill(state, row)
+            try:
+                self._rows.fill(state, row)
+            except (TypeError, AttributeError, IndexError):
+                self._check_state(state)
+                check_row("the row", row, (self.vocabulary.words,))
+                raise
 
     def fill_masks(self, states: States, rows: npt.NDArray[Any]) -> None:
-        """The same for a batch, rows[i] for states[i]. Raises ValueError where they do not fit."""
-        self._rows.fill_many(states, rows)
+        """The same for a batch, rows[i] for states[i]. ArgumentError where they do not fit."""
+        try:
+            self._rows.fill_many(states, rows)
+        except (TypeError, AttributeError, IndexError, struct.error):
+            if not isinstance(states, Sequence | np.ndarray):
+                raise ArgumentError(
+                    f"the states are {states!r:.80}",
+                    expected="a sequence of states",
+                    hint="fill_mask(state, row) is for a single one",
+                ) from None
+            for state in states:
+                self._check_state(state)
+            check_row("rows", rows, (len(states), self.vocabulary.words))
+            raise
 
     def mask_view(self, state: int) -> npt.NDArray[np.int32]:
         """The same without a copy: a row int32[ceil(V / 32)], read-only, that never changes."""
-        return self._rows.view(state)
+        try:
+            return self._rows.view(state)
+        except TypeError:
+            self._check_state(state)
+            raise
 
     def mask_id(self, state: int) -> int:
         """A number of 128 bits for the mask of a state: equal masks have equal ones.
 
         It stays the same when rows are made again, and is the same for other constraints.
         """
-        return self._rows.id_of(state)
+        try:
+            return self._rows.id_of(state)
+        except TypeError:
+            self._check_state(state)
+            raise
 
     def twin(self, state: int) -> int | None:
         """Another state that is known to have the same mask; None if there is none."""
@@ -395,15 +466,35 @@ class Constraint:
             return pack(self.vocabulary.words, rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the constraint, its first mask and all that it has built to a file for `load`."""
+        """Write the constraint, its first mask and all that it has built to a file for `load`.
+
+        ArtifactError when it cannot be written.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise ArtifactError(f"the path is {path!r:.80}", expected="the path of a file")
         save(self, path)
 
     def expected(self, state: int) -> str:
         """What may come next, in words."""
-        if state < 0:
+        if self._is_over(state):
             return "nothing"
         with self.lock:
             return self.automaton.expected(self._position(state))
+
+
+def check_integer(name: str, value: object, hint: str) -> None:
+    """ArgumentError unless `value` is an integer, numpy's included."""
+    try:
+        operator.index(value)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        shown = f"{value!r:.80}"
+        raise ArgumentError(f"{name} is {shown}", expected="an integer", hint=hint) from None
+
+
+def _check_bytes(data: object) -> None:
+    if not isinstance(data, bytes):
+        hint = "use text.encode()" if isinstance(data, str) else ""
+        raise ArgumentError(f"the text is a {type(data).__name__}", expected="bytes", hint=hint)
 
 
 @singledispatch

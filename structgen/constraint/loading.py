@@ -20,7 +20,7 @@ from structgen.masks.saved_rows import NAMES, Saved, SavedRows
 from structgen.spec.base import Spec
 from structgen.spec.registry import class_of, spec_of
 from structgen.util import container
-from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
 
 def load(
@@ -38,6 +38,13 @@ def load(
     is first needed, as is in any file what does not fit together; `container.File(path,
     KIND).verify()` looks for damage in all of it.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ArtifactError(
+            f"the path is {_shown(path)}",
+            expected="the path of a file that Constraint.save wrote",
+            hint="the path comes first: load(path, vocabulary)",
+        )
+    vocabulary = checked_vocabulary(vocabulary)
     file = container.File(path, KIND)
     header = file.header
     check_version(header, file.path)
@@ -59,6 +66,10 @@ def load(
         saved = Saved(rows, start, header["writes_all_bytes"] is True)
         automaton = _restorer(file, make_spec)
         return Constraint(make_spec, vocabulary, automaton, saved, max_bytes)
+
+
+def _shown(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _spec_maker(file: container.File, spec: Spec | None) -> Callable[[], Spec]:

@@ -1,4 +1,4 @@
-"""Makes a logits processor for `model.generate` of transformers out of a compiled constraint.
+"""Makes a logits processor for `model.generate` of transformers out of a spec or a constraint.
 
 The processor keeps nothing per row: a row's state follows from the tokens behind its prompt. So
 beams may be permuted, rows repeated, and drafts tried and dropped, and the masks stay right.
@@ -6,7 +6,9 @@ beams may be permuted, rows repeated, and drafts tried and dropped, and the mask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +16,13 @@ import torch
 import transformers
 
 from structgen.automata.interface import DEAD
+from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation import gpu
 from structgen.generation.interfaces import Constraint
 from structgen.masks import bitmask
+from structgen.vocabulary.vocabulary import Vocabulary
 
 Prefix = tuple[int, ...]
 
@@ -26,10 +30,15 @@ Prefix = tuple[int, ...]
 class LogitsProcessor(transformers.LogitsProcessor):
     """Lets `model.generate(..., logits_processor=LogitsProcessorList([this]))` write what fits.
 
-    constraint: one for all prompts, or a list with one per prompt (beams and returned sequences
-    of a prompt stand side by side, as transformers has them). The vocabulary must be as wide as
-    the model's logits and name all end tokens, as `Generator(model, tokenizer).vocabulary` does.
+    spec: what `structgen.compile` takes, compiled for `tokenizer`; or, without a tokenizer, a
+    constraint. One for all prompts, or a list with one per prompt (beams and returned sequences of
+    a prompt stand side by side, as transformers has them).
+    tokenizer: that of the model. Its vocabulary is read once, and gets as wide as the logits.
+    eos_ids: the ids that end a text, where the model ends at others than the tokenizer's own.
     prompt_length: padded length of the prompts; without it the first call tells.
+
+    The vocabulary of a constraint must be as wide as the model's logits and name all end tokens, as
+    `Generator(model, tokenizer).vocabulary` does.
 
     An object may be used for one call of `generate` after another: a new call shows by its prompts
     or by a jump in length. (One that begins with all that the last call wrote, and one token more,
@@ -40,21 +49,57 @@ class LogitsProcessor(transformers.LogitsProcessor):
     supports_continuous_batching = False
 
     def __init__(
-        self, constraint: Constraint | Sequence[Constraint], *, prompt_length: int | None = None
+        self,
+        spec: Any,
+        tokenizer: Any = None,
+        *,
+        eos_ids: Iterable[int] | None = None,
+        prompt_length: int | None = None,
     ) -> None:
-        self._constraints = tuple(constraint) if isinstance(constraint, Sequence) else (constraint,)
-        if not self._constraints:
+        self._specs = tuple(spec) if isinstance(spec, list | tuple) else (spec,)
+        if not self._specs:
             raise GenerationError("there is no constraint", expected="one, or one per prompt")
-        for one in self._constraints:
+        self._tokenizer = tokenizer
+        self._eos_ids = None if eos_ids is None else tuple(eos_ids)
+        self._table: gpu.RowTable | None = None  # mask rows where the scores are
+        self._set(tuple(map(self._constraint, self._specs)))
+        self._given_length = prompt_length
+        self.reset()
+
+    def _constraint(self, spec: Any) -> Constraint:
+        """The constraint of a spec for the tokenizer, or the constraint that was given."""
+        if hasattr(spec, "fill_mask") and hasattr(spec, "advance"):
+            constraint: Constraint = spec
+            return constraint
+        if self._tokenizer is None:
+            raise GenerationError(
+                "a spec came without the tokenizer to compile it for",
+                hint="use LogitsProcessor(spec, tokenizer), or give a constraint",
+            )
+        return compile_spec(spec, vocabulary_for(self._tokenizer, None, self._eos_ids))
+
+    def _set(self, constraints: tuple[Constraint, ...]) -> None:
+        for one in constraints:
             if not one.vocabulary.eos_ids:
                 raise VocabularyError(
                     "the vocabulary has no end token, so generate() would not stop",
-                    hint="give eos_ids when making the vocabulary",
+                    hint="give eos_ids",
                 )
-        self._endings = tuple(map(_WithEndings, self._constraints))
-        self._table: gpu.RowTable | None = None  # mask rows where the scores are
-        self._given_length = prompt_length
-        self.reset()
+        self._constraints = constraints
+        self._endings = tuple(map(_WithEndings, constraints))
+
+    def _widen(self, width: int) -> None:
+        """Compile specs anew where the model has more logits than the tokenizer has tokens."""
+        pairs = list(zip(self._constraints, self._specs, strict=True))
+        narrow = [one is not spec and one.vocabulary.size < width for one, spec in pairs]
+        if any(narrow):
+            vocabulary = vocabulary_for(self._tokenizer, width, self._eos_ids)
+            self._set(
+                tuple(
+                    compile_spec(spec, vocabulary) if again else one
+                    for (one, spec), again in zip(pairs, narrow, strict=True)
+                )
+            )
 
     def reset(self) -> None:
         """Forget the prompts and states of the last call of `generate`."""
@@ -71,6 +116,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
         A row that has ended, or was already broken from outside, gets its end tokens alone.
         """
         rows = input_ids.tolist()
+        if self._tokenizer is not None:
+            self._widen(scores.shape[1])
         self._notice(rows)
         if len(scores) % len(self._constraints):
             raise GenerationError(
@@ -139,6 +186,26 @@ class LogitsProcessor(transformers.LogitsProcessor):
                 break
             state = constraint.advance(state, token)
         return state
+
+
+_vocabularies: WeakKeyDictionary[Any, dict[Any, Vocabulary]] = WeakKeyDictionary()
+
+
+def vocabulary_for(
+    tokenizer: Any, size: int | None = None, eos_ids: tuple[int, ...] | None = None
+) -> Vocabulary:
+    """The vocabulary of a tokenizer, which is read once for each size and end tokens.
+
+    VocabularyError for what is no fast tokenizer of transformers.
+    """
+    key = len(tokenizer) if hasattr(tokenizer, "__len__") else 0, size, eos_ids  # it may grow
+    try:
+        known = _vocabularies.setdefault(tokenizer, {})
+    except TypeError:  # it takes no weak references
+        known = {}
+    if key not in known:
+        known[key] = Vocabulary.from_transformers(tokenizer, size, eos_ids=eos_ids)
+    return known[key]
 
 
 class _WithEndings:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Row
+from structgen.errors import ArgumentError
 from structgen.kernels.build.loader import kernels
 from structgen.masks import thread_pool
 from structgen.masks.bitmask import row_id
@@ -204,13 +205,14 @@ class MaskRows:
             return self._made(state)
 
     def fill(self, state: int, row: npt.NDArray[Any]) -> None:
-        """Write the row of a state. Raises ValueError where `row` cannot take it."""
+        """Write the row of a state. ArgumentError where `row` cannot take it."""
         store, at = self.place(state)
         try:
             done = self.write(store.pool, at, row)
         except TypeError:  # it is of another type, or does not lie in one piece
             done = False
         if not done:
+            check_row("the row", row, (self._words,))
             row[...] = store.row(at)
 
     def view(self, state: int) -> Row:
@@ -256,7 +258,7 @@ class MaskRows:
         """Write the row of states[i] to rows[i], for all of them.
 
         rows: int32 or uint32[m, words], m >= len(states); further rows are left alone.
-        Raises ValueError for another shape or type.
+        ArgumentError for another shape or type.
         """
         if rows.shape != (len(states), self._words) or rows.dtype not in TYPES:
             rows = self._fitting(rows, len(states))
@@ -272,11 +274,9 @@ class MaskRows:
             rows[:] = out
 
     def _fitting(self, rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-        """The first `count` rows. Raises ValueError for another shape or type."""
+        """The first `count` rows. ArgumentError for another shape or type."""
         fits = rows.ndim == 2 and len(rows) >= count and rows.shape[1] == self._words
-        if not fits or rows.dtype not in TYPES:
-            wanted = f"int32[{count}, {self._words}]"
-            raise ValueError(f"rows is {rows.dtype}{[*rows.shape]}, expected {wanted}")
+        check_row("rows", rows[:count] if fits else rows, (count, self._words))
         return rows[:count]
 
     def _made_for(self, states: States) -> thread_pool.Records:
@@ -288,6 +288,18 @@ class MaskRows:
                 if state not in store.index:
                     self._add(store, state)
             return store.records()
+
+
+def check_row(name: str, row: Any, shape: tuple[int, ...]) -> None:
+    """ArgumentError unless `row` is an array of int32 or uint32 of this shape."""
+    wanted = f"int32{[*shape]}"
+    if not isinstance(row, np.ndarray):
+        hint = "use tensor.numpy()" if hasattr(row, "numpy") else f"use np.zeros({shape}, np.int32)"
+        raise ArgumentError(f"{name} is a {type(row).__name__}", expected=wanted, hint=hint)
+    if row.shape != shape or row.dtype not in TYPES:
+        hint = "a bit for each token, in words of 32: vocabulary.words" if row.ndim == 1 else ""
+        found = f"{row.dtype}{[*row.shape]}"
+        raise ArgumentError(f"{name} is {found}", expected=wanted, hint=hint)
 
 
 def _int32(states: States) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automata.pushdown.machine import Machine
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("declared", "any")
+BOUNDED = "bounded"  # white space unless told otherwise
 FORMATS = ("assert", "annotate")
 SPELLINGS = ("auto", "natural", "any")
 SURROGATES = ("refuse", "allow")
@@ -49,7 +50,7 @@ class JsonSchema(MachineSpec):
 
     schema: Any
     property_order: str = "declared"
-    whitespace: str = "bounded"
+    whitespace: str = BOUNDED
     formats: str = "assert"
     spelling: str = "auto"
     registry: Registry[Any] | None = field(default=None, compare=False)
@@ -75,6 +76,12 @@ class JsonSchema(MachineSpec):
         """Whether values are spelled the usual way only."""
         free = self.property_order == self.whitespace == "any"
         return self.spelling == "natural" or (self.spelling == "auto" and not free)
+
+    def any_layout(self) -> JsonSchema:
+        """The same, with any order of keys and any white space where these are at the defaults."""
+        order = "any" if self.property_order == ORDERS[0] else self.property_order
+        space = "any" if self.whitespace == BOUNDED else self.whitespace
+        return replace(self, property_order=order, whitespace=space)
 
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,16 @@ class Regex(MachineSpec):
 
     pattern: str
     kind: ClassVar[str] = "regex"
+
+    def __post_init__(self) -> None:
+        given: object = self.pattern
+        if not isinstance(given, str):
+            compiled = hasattr(given, "pattern")
+            raise SpecError(
+                f"the pattern is {given!r:.80}",
+                expected="its text",
+                hint="use structgen.Regex(pattern.pattern), which takes no flags" * compiled,
+            )
 
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
@@ -52,10 +62,15 @@ class Choice(MachineSpec):
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        texts = self.texts
-        if isinstance(texts, str) or not all(isinstance(t, str) for t in texts):
-            raise SpecError("the choices are not a sequence of strings", expected="list[str]")
-        object.__setattr__(self, "texts", tuple(texts))
+        one = isinstance(self.texts, str)
+        texts = tuple(self.texts) if isinstance(self.texts, Iterable) else (None,)
+        if one or not all(isinstance(text, str) for text in texts):
+            raise SpecError(
+                "the choices are not a sequence of strings",
+                expected="list[str]",
+                hint="for a single text use structgen.Choice([text])" if one else "",
+            )
+        object.__setattr__(self, "texts", texts)
 
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from structgen.vocabulary.trie import Trie
 
 _ANCHORS = ("\n", "=", ")", "0")
+# What tokenizers of transformers, tokenizers, SentencePiece and tiktoken have.
+TOKENIZER_METHODS = (
+    "convert_ids_to_tokens",
+    "id_to_token",
+    "id_to_piece",
+    "decode_single_token_bytes",
+)
+FILES = {".tiktoken": "from_tiktoken", ".model": "from_sentencepiece"}  # who reads them, by ending
 
 
 class Vocabulary:
@@ -314,3 +322,51 @@ def _digest(
     digest.update(np.array([len(lengths)], "<i8").tobytes() + lengths.tobytes())
     digest.update(b"".join(token for token in table if token))
     return digest.hexdigest()
+
+
+def checked_vocabulary(given: Any) -> Vocabulary:
+    """`given`, which must be a Vocabulary; else VocabularyError, with how to make one of it."""
+    if isinstance(given, Vocabulary):
+        return given
+    raise VocabularyError(
+        f"{_described(given)} is not a vocabulary",
+        expected="a structgen.Vocabulary",
+        hint=_how_to_make(given),
+    )
+
+
+def looks_like_vocabulary(value: object) -> bool:
+    """Whether a value is a vocabulary, or a tokenizer that one can be made of."""
+    return isinstance(value, Vocabulary) or any(hasattr(value, name) for name in TOKENIZER_METHODS)
+
+
+def _described(value: object) -> str:
+    """A value in a message: tokenizers and models have texts that fill pages."""
+    shown = repr(value) if isinstance(value, str | int | None | os.PathLike) else ""
+    return shown if 0 < len(shown) <= 80 else f"a {type(value).__name__}"
+
+
+def _how_to_make(value: Any) -> str:
+    """How to get a vocabulary from what somebody gave in its place."""
+    module = type(value).__module__.partition(".")[0]
+    if isinstance(value, str | os.PathLike):
+        ending = os.path.splitext(os.fspath(value))[1]
+        return f"use structgen.Vocabulary.{FILES.get(ending, 'from_transformers')}({value!r})"
+    if module == "tiktoken":
+        return "use structgen.Vocabulary.from_tiktoken(path), with the path of its .tiktoken file"
+    if module == "sentencepiece":
+        return "use structgen.Vocabulary.from_sentencepiece(path), with the path of its .model file"
+    if hasattr(value, "fill_mask") or hasattr(value, "specs"):  # a constraint, a Generator
+        return "use its own: .vocabulary"
+    if looks_like_vocabulary(value):
+        return "use structgen.Vocabulary.from_transformers(tokenizer)"
+    if hasattr(value, "get_output_embeddings"):
+        return "use structgen.Generator(model, tokenizer).vocabulary"
+    if isinstance(value, list | tuple) and all(isinstance(t, bytes | None) for t in value):
+        return "use structgen.Vocabulary(tokens, eos_ids=[...])"
+    if hasattr(value, "automaton") or isinstance(value, dict | bool):
+        return "the spec comes first: compile(spec, vocabulary)"
+    return (
+        "make one by structgen.Vocabulary.from_transformers(tokenizer), from_tiktoken(path) or "
+        "from_sentencepiece(path), or of the bytes of all tokens"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from structgen.cli import inputs
@@ -25,6 +26,7 @@ def add(commands: Any) -> None:
         "file", metavar="FILE", nargs="?", help="file with the text (default: - for stdin)"
     )
     parser.add_argument("--text", help="the text itself")
+    parser.add_argument("--json", action="store_true", help="write the answer as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="only set the exit status")
 
 
@@ -35,12 +37,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     text, place = read_text(args)
     spec = inputs.load_spec(args.schema, schema_options(args))
     try:
-        structgen.check(spec, text)
+        structgen.check(spec, text, exact_layout=True)  # the options say what is meant
     except ValidationError as error:
-        if not args.quiet:
+        if args.json:
+            terminal.result(json.dumps(as_json(error, text), ensure_ascii=False))
+        elif not args.quiet:
             report(error, text, place, terminal)
         return DOES_NOT_FIT
-    if not args.quiet:
+    if args.json:
+        terminal.result(json.dumps({"fits": True}))
+    elif not args.quiet:
         terminal.result(f"{place} {terminal.styled('fits', 'green', on_out=True)}")
     return FITS
 
@@ -63,18 +69,46 @@ def read_text(args: argparse.Namespace) -> tuple[str, str]:
     return inputs.read_text(path, "text file"), inputs.shown(path)
 
 
+def line_and_column(error: ValidationError, text: str) -> tuple[int, int]:
+    """The place of the fault in lines and characters, both from 0."""
+    before = text.encode()[: error.offset].decode(errors="ignore")
+    return before.count("\n"), len(before) - (before.rfind("\n") + 1)
+
+
+def as_json(error: ValidationError, text: str) -> dict[str, Any]:
+    """The answer for a program; docs/cli.md says what each key means."""
+    line, column = line_and_column(error, text)
+    return {
+        "fits": False,
+        "problem": error.problem,
+        "reason": error.reason,
+        "keyword": error.keyword,
+        "schema_path": error.schema_path,
+        "value_path": error.value_path,
+        "path": error.path,
+        "offset": error.offset,
+        "line": line + 1,
+        "column": column + 1,
+        "expected": error.expected,
+    }
+
+
 def report(error: ValidationError, text: str, place: str, terminal: Terminal) -> None:
     """Say where the text goes wrong, and show the line with a caret under the fault."""
-    before = text.encode()[: error.offset].decode(errors="ignore")
-    line = before.count("\n")
-    column = len(before) - (before.rfind("\n") + 1)
+    line, column = line_and_column(error, text)
     path = f", value {error.path}" if error.path else ""
     wrong = terminal.styled("does not fit", "red", on_out=True)
     where = f"byte {error.offset} (line {line + 1}, column {column + 1}){path}"
     start = max(0, column - CONTEXT)
     shown = text.split("\n")[line][start : column + CONTEXT]
     caret = " " * (column - start) + terminal.styled("^", "red", on_out=True)
-    terminal.result(f"{place} {wrong} at {where}")
-    terminal.result(f"{visible(error.problem)}; expected {visible(error.expected)}")
+    problem = error.problem
+    if error.reason:
+        terminal.result(f"{place} {wrong}: {visible(error.reason)}")
+        problem = problem.removeprefix(f"{error.reason}; ")
+        terminal.result(f"{where}: {visible(problem)}; expected {visible(error.expected)}")
+    else:
+        terminal.result(f"{place} {wrong} at {where}")
+        terminal.result(f"{visible(problem)}; expected {visible(error.expected)}")
     terminal.result(f"    {''.join(c if c.isprintable() else ' ' for c in shown)}")
     terminal.result(f"    {caret}")

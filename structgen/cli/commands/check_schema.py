@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     import structgen
 
     spec = inputs.load_spec(args.schema, schema_options(args))
-    if inputs.is_grammar(args.schema):
+    if not args.regex and inputs.is_grammar(args.schema):
         return check_grammar(spec, inputs.shown(args.schema), terminal, as_json=args.json)
     report = structgen.support(spec)
     if args.json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structgen.cli.commands.compile_jobs import Outcome, Settings, Task, run_all
-from structgen.cli.inputs import GRAMMAR_ENDINGS
+from structgen.cli.inputs import GRAMMAR_ENDINGS, YAML_ENDINGS, is_inline
 from structgen.cli.options import (
     add_command,
     add_schema,
@@ -27,7 +27,7 @@ from structgen.util.container import remove_leftovers
 FINE, FAILED = 0, 2
 MAX_STATES = 10_000
 MEMORY = 256  # MiB
-ENDINGS = (".json", *GRAMMAR_ENDINGS)  # of the files taken from folders
+ENDINGS = (".json", *YAML_ENDINGS, *GRAMMAR_ENDINGS)  # of the files taken from folders
 ARTIFACT = ".sgc"
 
 
@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compile, explore and save each spec, and sum up; those finished before are kept."""
-    tasks, together = planned(args.specs, args.output)
+    tasks, together = planned(args.specs, args.output, patterns=args.regex)
     vocabulary = load_vocabulary(args)
     settings = Settings(
         schema_options(args),
@@ -97,12 +97,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return FAILED if any(outcome.problem for outcome in done) else FINE
 
 
-def planned(specs: list[str], output: str) -> tuple[list[Task], bool]:
+def planned(specs: list[str], output: str, *, patterns: bool = False) -> tuple[list[Task], bool]:
     """What to compile into which file, and whether `output` is a folder.
+
+    patterns: whether the specs are regular expressions, and no paths.
 
     Raises StructgenError when nothing is found, or two specs would go into one file.
     """
-    found = list(dict.fromkeys(pair for spec in specs for pair in _found(spec)))
+    found = list(
+        dict.fromkeys(pair for spec in specs for pair in _found(spec, is_pattern=patterns))
+    )
     several = len(found) > 1 or found[0][0] not in specs
     if not (several or Path(output).is_dir() or output.endswith(os.sep)):
         return [Task(found[0][0], Path(output))], False
@@ -118,9 +122,12 @@ def planned(specs: list[str], output: str) -> tuple[list[Task], bool]:
     return tasks, True
 
 
-def _found(spec: str) -> Iterator[tuple[str, str]]:
+def _found(spec: str, *, is_pattern: bool) -> Iterator[tuple[str, str]]:
     """The specs that an argument names, each with what its file is called, without ending."""
-    if Path(spec).is_dir():
+    if is_inline(spec) or is_pattern:
+        yield spec, "pattern" if is_pattern else "schema"
+        missing = False
+    elif Path(spec).is_dir():
         files = sorted(p for p in Path(spec).rglob("*") if p.suffix in ENDINGS and p.is_file())
         yield from ((str(p), str(p.relative_to(spec).with_suffix(""))) for p in files)
         missing = not files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli import inputs
@@ -41,6 +42,7 @@ def add(commands: Any) -> None:
         default=20,
         help="number of allowed tokens to show (default: 20)",
     )
+    parser.add_argument("--json", action="store_true", help="write the answer as JSON")
     add_tokenizer(parser)
 
 
@@ -56,15 +58,54 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     fits = constraint.read(constraint.start, prefix)[1]
     state = constraint.advance_bytes(constraint.start, prefix[:fits])
     if fits < len(prefix):
-        terminal.result(f"the beginning does not fit: {refusal(constraint, state, prefix, fits)}")
+        reason = f"the beginning does not fit: {refusal(constraint, state, prefix, fits)}"
+        found = {"fits": False, "offset": fits, "reason": reason}
+        terminal.result(json.dumps(found, ensure_ascii=False) if args.json else reason)
         return REFUSED
     if not tokens:
-        describe(constraint, state, prefix, args.top, terminal)
+        if args.json:
+            found = as_json(constraint, state, prefix, args.top)
+            terminal.result(json.dumps(found, ensure_ascii=False))
+        else:
+            describe(constraint, state, prefix, args.top, terminal)
         return ALLOWED
     verdicts = [judge(constraint, state, prefix, data, ids) for data, ids in tokens.items()]
-    for _, words in verdicts:
-        terminal.result(words)
+    if args.json:
+        judged = [
+            {"ids": ids, "text": text_of(data), "allowed": fine, "reason": words}
+            for (data, ids), (fine, words) in zip(tokens.items(), verdicts, strict=True)
+        ]
+        terminal.result(json.dumps({"fits": True, "tokens": judged}, ensure_ascii=False))
+    else:
+        for _, words in verdicts:
+            terminal.result(words)
     return ALLOWED if all(fine for fine, _ in verdicts) else REFUSED
+
+
+def as_json(constraint: Any, state: int, prefix: bytes, top: int) -> dict[str, Any]:
+    """What may follow `state`, for a program; docs/cli.md says what each key means."""
+    from structgen.util.json_pointer import json_pointer
+
+    vocabulary = constraint.vocabulary
+    allowed = allowed_ids(constraint, state)
+    shown = [i for i in allowed if i not in vocabulary.eos_ids][:top]
+    return {
+        "fits": True,
+        "offset": len(prefix),
+        "path": json_pointer(prefix),
+        "expected": constraint.expected(state),
+        "next_bytes": sorted(constraint.allowed_bytes(state)),
+        "may_end": constraint.is_accepting(state),
+        "forced": text_of(constraint.forced_bytes(state)),
+        "shortest_end": text_of(constraint.shortest_completion(state)),
+        "tokens_allowed": len(allowed),
+        "tokens": [{"id": i, "text": text_of(vocabulary.token_bytes(i))} for i in shown],
+    }
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text; what is no UTF-8 is written as `\\xNN`."""
+    return data.decode(errors="backslashreplace")
 
 
 def asked_tokens(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[bytes, list[int]]:

@@ -130,6 +130,11 @@ class PythonType(MachineSpec):
         """What `JsonSchema.from_json` makes `portable()` of."""
         return self.portable().to_json()
 
+    def write(self, value: Any) -> bytes:
+        """A value of the type as JSON text. Raises ValueError or TypeError where it is none."""
+        written: bytes = self.adapter.dump_json(value, by_alias=True, warnings=False)
+        return written
+
     def partial(self, text: str) -> PartialValue:
         """The JSON value so far; what is final of it can be validated already."""
         return read_partial(text)

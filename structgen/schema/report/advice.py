@@ -17,13 +17,17 @@ from structgen.regular.regex import matches
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
-from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
-from structgen.schema.report.inspection import COMPANIONS, Inspection, Visit
+from structgen.schema.report.inspection import Inspection, Visit
+from structgen.schema.report.slips import (
+    COMPANIONS,
+    PRIVATE,
+    RESTRICTING,
+    SIMILAR,
+    Slip,
+    meant_by,
+)
 
-PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are not meant as keywords
-SHORTEST = 4  # letters of a keyword that a name may be a misspelling of
-SIMILAR = 0.8  # difflib's ratio from which on two names are taken for the same word
 MAX_VALUES = 200  # of an `enum` that are tried
 MAX_NAMES = 6  # listed in a message
 
@@ -116,20 +120,17 @@ def _applying(visit: Visit) -> Visit:
 
 def _misspelt(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
     """A name that is almost a keyword."""
-    by_case = {name.lower(): name for name in (*metaschemas.keywords_of(visit.draft), *KEYWORDS)}
     for keyword in visit.schema:
         if keyword in FOREIGN and visit.schema[keyword]:
             yield _warn(visit, keyword, "foreign keyword", FOREIGN[keyword])
             continue
         if inspection.drafts_of(keyword) or keyword in KEYWORDS or keyword.startswith(PRIVATE):
             continue
-        close = difflib.get_close_matches(keyword.lower(), by_case, 1, SIMILAR)
-        meant = by_case[close[0]] if close else ""
-        if len(meant) >= SHORTEST:
-            restricts = meant in KEYWORDS or meant in COMPANIONS
-            text = f"{keyword!r} is no keyword and restricts nothing; was {meant!r} meant?"
-            say = _warn if restricts else _inform
-            yield say(visit, keyword, "misspelt keyword", text)
+        meant = meant_by(keyword)
+        if meant:
+            slip = Slip(visit.at(keyword), keyword, meant)
+            say = _warn if meant in RESTRICTING else _inform
+            yield say(visit, keyword, "misspelt keyword", str(slip))
 
 
 def _other_draft(inspection: Inspection, visit: Visit) -> Iterator[Advice]:

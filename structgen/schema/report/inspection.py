@@ -21,6 +21,7 @@ from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.references.vocabularies import DEFAULT_DRAFT
+from structgen.schema.report.slips import COMPANIONS
 from structgen.util.json_pointer import pointer_to
 
 if TYPE_CHECKING:
@@ -28,16 +29,6 @@ if TYPE_CHECKING:
 
 MAX_STATES = 512  # counted per language
 MAX_STEPS = 20_000  # derivatives taken for one report
-
-# Keywords that only modify another one, which is the one with a function.
-COMPANIONS = {
-    "then": "if",
-    "else": "if",
-    "additionalItems": "items",
-    "minContains": "contains",
-    "maxContains": "contains",
-}
-
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))

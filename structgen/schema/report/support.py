@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from structgen.errors import SpecError, StructgenError
 from structgen.schema.report.advice import Advice, advice_on
-from structgen.schema.report.inspection import COMPANIONS, Inspection, Problem, Visit
+from structgen.schema.report.inspection import Inspection, Problem, Visit
+from structgen.schema.report.slips import COMPANIONS
 
 Status = Literal["enforced", "annotation", "refused", "broken"]
 

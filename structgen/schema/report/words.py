@@ -7,6 +7,7 @@ is split into cases, and each case is described by a phrase per JSON type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 from structgen.errors import StructgenError
@@ -27,6 +28,9 @@ from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import value_of
 
 LIMITING = ("not", "if")  # keywords that limit values further, mostly without words of their own
+# Keywords by which values count that do not fit a subschema, and those that hold names of others.
+NEGATING = frozenset(("not", "if", "oneOf", "anyOf", "contains"))
+NAMING = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
 
 
 class Words:
@@ -67,9 +71,13 @@ class Words:
         }
         more = [k for k in LIMITING if any(k in s and not _excluded(s) for _, s in members)]
         excluded = [quoted(value) for _, schema in members for value in _excluded(schema)]
-        more += ["not"] * any(isinstance(atom.value, Negation) for atom in case)
-        limits = f" other than {', '.join(excluded)}" if excluded else ""
-        limits += f" (limited further by {', '.join(map(repr, dict.fromkeys(more)))})" * bool(more)
+        for atom in case:
+            if isinstance(atom.value, Negation):
+                values = _listing(atom.value.expr) if len(atom.value.expr) == 1 else []
+                excluded += sorted(quoted(_plain(value)) for value in values)
+                more += [] if values else [_limiting(atom.location)]
+        limits = f" other than {some(excluded)}" if excluded else ""
+        limits += f" ({_limited(more)})" if more else ""
         if [name for name, _ in phrases.values()] == list(NAMES.values()):
             said = "; ".join(name + details for name, details in phrases.values() if details)
             return [f"any value (if it is {said})" if said else f"any value{limits}"]
@@ -87,6 +95,31 @@ class Words:
             yield from _array(members)
         elif type_ == "object":
             yield from _object(members)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a text, whose numbers are exact decimals, as `json` has it."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _limited(keywords: list[str]) -> str:
+    """That keywords limit values further: those that the schema has, by name."""
+    names = [repr(name) for name in dict.fromkeys(keywords) if name]
+    return "limited further" + f" by {', '.join(names)}" * bool(names)
+
+
+def _limiting(place: str) -> str:
+    """The keyword that makes the negation of what stands at a place matter, "" if none is there."""
+    found, is_name = "", False
+    for part in place.partition("#")[2].split("/") if "#" in place else place.split("/"):
+        if part in NEGATING and not is_name:
+            found = part
+        is_name = part in NAMING and not is_name
+    return found
 
 
 def _excluded(schema: dict[str, Any]) -> list[Any]:
