@@ -27,7 +27,8 @@ from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.normal_form.forms import conjunction
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
-from structgen.schema.report.inspection import COMPANIONS, Inspection
+from structgen.schema.report.inspection import Inspection
+from structgen.schema.report.slips import COMPANIONS
 from structgen.util.json_pointer import escape_pointer
 
 WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
