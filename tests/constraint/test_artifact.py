@@ -21,7 +21,9 @@ from structgen.errors import ArtifactError, StructgenError
 from structgen.spec.base import Spec
 from structgen.util import container
 from tests.helpers import laws
-from tests.helpers.schemas import schemas
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, schemas
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 WORDS = [b'{"', b'":', b'", "', b"true", b"aa", b'a"', b"12", b"  ", b"ab", "é".encode(), b"}]"]
 TOKENS = [bytes((b,)) for b in range(256)] + WORDS

@@ -30,8 +30,10 @@ from tests.fuzz.judge import (
 )
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider, validator_for
-from tests.helpers.schemas import loops, random_schema
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, loops, random_schema
 from tests.helpers.values import Guide, mutated
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 SEEDS = st.integers(0, 2**32)
 DRAFTS = [4, 6, 7, 2019, 2020]

@@ -25,8 +25,10 @@ from structgen.errors import (
 from structgen.schema.export.dialects import DIALECTS, Loss
 from structgen.schema.export.export import export_schema
 from structgen.schema.export.rules import violations
-from tests.helpers.schemas import schemas
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, schemas
 from tests.helpers.values import any_value, mutated, near_value
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 NAMES = sorted(DIALECTS)
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,9 @@ from structgen.schema.keywords import simple
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.references.vocabularies import Dialect
-from tests.helpers.schemas import parts_of, random_schema
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, parts_of, random_schema
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 JUNK: list[Any] = [
     None, True, -1, 1.5, float("inf"), float("nan"), 10**400, "", "string", "(", "#/nowhere", [],

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.errors import StructgenError, ValidationError
-from tests.helpers.schemas import schemas
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, schemas
 from tests.helpers.values import mutated, near_value
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 PERSON: Any = {
     "type": "object",

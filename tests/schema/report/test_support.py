@@ -14,7 +14,9 @@ from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.references import metaschemas
 from structgen.schema.report.advice import IN_PLACE, SAYS_TYPE, TYPE_OF
 from structgen.schema.report.support import SupportReport
-from tests.helpers.schemas import schemas
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, schemas
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 DRAFT7 = "http://json-schema.org/draft-07/schema#"
 DRAFT4 = "http://json-schema.org/draft-04/schema#"

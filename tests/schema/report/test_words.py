@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.automata.pushdown.engine import Engine
 from structgen.errors import StructgenError, ValidationError
-from tests.helpers.schemas import schemas
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE, schemas
+
+pytestmark = MISSPELT_ON_PURPOSE
 
 ITEM: Any = {
     "type": "object",
