@@ -1,4 +1,4 @@
-"""In: command-line arguments. Out: the exit status of `jsonschemabench.main`."""
+"""Runs `python -m jsonschemabench`."""
 
 import sys
 

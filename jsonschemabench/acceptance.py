@@ -1,9 +1,12 @@
-"""In: pairs of laws, at random or of models. Out: how often each acceptance rule keeps a draft.
+"""The command `acceptance`: how often each rule of speculative sampling keeps a draft.
 
     structgen bench acceptance
     structgen bench acceptance --demo --json
 
-Everything is worked out by trying all draws; only the pairs are a sample.
+A rule is given a target distribution p, a draft distribution q and k children drawn from q, and is
+measured by the probability that it keeps one of them. For a pair (p, q) that probability is exact,
+by enumeration of all draws; only the pairs are a sample, of random distributions or of those of
+the demo models.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""In: batch sizes. Out: microseconds to hand out masks that are made, one by one, and many at once.
+"""The command `batches`: how long it takes to hand out finished masks, one by one and many at once.
 
     python -m jsonschemabench batches --tokenizer llama3.tiktoken
 
-Writing a row is the floor of `fill_mask`; `fill_masks` writes a batch without the GIL, on as many
-threads as the process may use when that pays. Each state has a row of its own, told by a few words,
-as most rows of a server are. Figures are the best of many runs, as what else the machine does makes
-them longer, never shorter; those of calls that are apart, as in a server, are medians: what they
-show is how long it takes until other threads are there. Threads that each fill rows of their own
-wait for nobody: their batches in a second are counted. How long it takes to clear the memory of
-such rows is the floor of them all.
+The masks are computed beforehand; what is timed is how they get into the caller's rows, by
+`fill_mask` for one state and by `fill_masks` for a batch, which works without the GIL and on as
+many threads as the process may use where that pays. Each state has a row of its own, which differs
+from a common one in a few words, as most rows of a server do.
+
+Figures are the best of many runs, since whatever else the machine does makes them longer, never
+shorter. Those of calls with pauses between them, as in a server, are medians, because they show how
+long other threads take to wake up. Threads that each fill rows of their own wait for nobody, so for
+them the batches per second are counted. The time to clear the memory of such rows is the lower
+bound of all these figures.
 """
 
 from __future__ import annotations

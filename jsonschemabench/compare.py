@@ -1,4 +1,4 @@
-"""In: two results files of one command. Out: what got better or worse, as Markdown on stdout.
+"""The command `compare`: what got better or worse between two results files, as Markdown.
 
     python -m jsonschemabench compare before.jsonl after.jsonl
 

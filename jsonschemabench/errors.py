@@ -1,4 +1,4 @@
-"""In: what stops a measurement. Out: typed errors, each of which prints as one line."""
+"""The errors that stop a measurement; each prints as one line."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""In: a grammar, a text that can be as long as one likes. Out: what a token costs at each length.
+"""The command `growth`: what a token costs at each length of a text that can be made longer.
 
     python -m jsonschemabench growth --grammar sql.lark --begin "SELECT a" --more ", a" \\
         --end " FROM t;" --tokens 100,1000,10000 --tokenizer llama3.tiktoken
 
-Each length is measured with an engine's fresh constraint, its tokens fed twice: what is new to the
-constraint the first time is known the second time.
+Each length is measured with an engine's fresh constraint, and its tokens are fed twice: what the
+constraint computes and keeps the first time, it looks up the second time.
 """
 
 from __future__ import annotations

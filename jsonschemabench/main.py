@@ -1,4 +1,4 @@
-"""In: command-line arguments. Out: an exit status; `python -m jsonschemabench` runs this.
+"""The command line of jsonschemabench: runs the module of a command, and prints errors as lines.
 
 Exit status: 0 fine, 1 a regression (`compare`, `ratchet`), 2 bad input, 130 interrupted,
 141 the reader of stdout went away.

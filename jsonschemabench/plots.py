@@ -1,4 +1,4 @@
-"""In: shares and times per engine. Out: matplotlib figures, as SVG for the page or as PNG files.
+"""Draws shares and times per engine with matplotlib, as SVG for the page or as files.
 
 Each figure is one panel about as wide as a phone, so that the page sets several beside each other
 on a wide screen and one below the other on a narrow one. Colours go by role ("engine 1",

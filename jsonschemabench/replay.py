@@ -1,6 +1,6 @@
-"""In: recorded texts, names of drafters. Out: how many forward passes each drafter would save.
+"""The command `replay`: how many forward passes each drafter saves on recorded texts.
 
-No model is needed: what is known of a text is its prompt, its spec, and its tokens. With no file,
+No model is needed, because a text is given by its prompt, its spec and its tokens. With no file,
 the shipped demo model writes texts first.
 
     structgen bench replay --quick

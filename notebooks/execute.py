@@ -1,9 +1,9 @@
-"""In: notebooks. Out: the same, with what their code cells print, return and plot.
+"""Run notebooks from top to bottom, and save what their code cells print, return and plot.
 
     python notebooks/execute.py notebooks/*.ipynb
 
-Runs the code cells of each in one namespace, from top to bottom, without Jupyter, and writes the
-file back. A cell's outputs are what it prints, its last expression, and matplotlib's open figures.
+Runs the code cells of each in one namespace, without Jupyter, and writes the file back. A cell's
+outputs are what it prints, its last expression, and matplotlib's open figures.
 `--from SCRIPT.py` makes the notebook anew from a script first: cells begin at `# %%` (code) and
 `# %% [markdown]` (whose lines are comments).
 """

@@ -190,6 +190,16 @@ def test_a_module_says_on_top_what_it_is(path: Path) -> None:
     assert docstring.splitlines()[0].strip()
 
 
+def test_no_module_opens_with_its_inputs_and_outputs() -> None:
+    """A docstring says what its module does in a sentence, not "In: ... Out: ..."."""
+    found = []
+    for path in [*EVERYTHING, *sources("notebooks")]:
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if (docstring or "").startswith("In:"):
+            found.append(name_of(path))
+    assert found == []
+
+
 @pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
 def test_kernels_and_grammars_are_reached_through_structgen(path: Path) -> None:
     """Nothing imports the folders at the top by their own names, which belong to other packages."""

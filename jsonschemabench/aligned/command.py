@@ -1,4 +1,4 @@
-"""In: samplers. Out: how near each comes to the model's own law, given that the text fits.
+"""The command `aligned`: how near samplers come to the model's own distribution of texts that fit.
 
 First on a grammar of seventeen strings, where everything is known exactly; then on the demo model,
 with tasks on which masking goes wrong, at equal calls of the model and at equal time.

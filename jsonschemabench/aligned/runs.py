@@ -1,8 +1,8 @@
-"""In: tasks and the demo model. Out: what each sampler answers within a budget of the model.
+"""Runs samplers on tasks of the demo model, each within a budget, and estimates their divergence.
 
 A budget is a number of prefixes that go through the model, or seconds. A sampler draws answers one
-after another until it is used up, and what it answered last counts: those that learn have learnt by
-then, those that do not answer as they always do, and those that found nothing have no answer.
+after another until it is used up, and what it answered last counts: samplers that learn have learnt
+by then, the others answer as they always do, and those that found nothing have no answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: what `aligned` measured. Out: its tables, as Markdown."""
+"""Writes what `aligned` measured as Markdown tables."""
 
 from __future__ import annotations
 

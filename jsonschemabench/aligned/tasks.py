@@ -1,4 +1,4 @@
-"""In: a seed. Out: small questions to the demo model on which masking goes wrong, with answers.
+"""Small questions to the demo model on which masking goes wrong, with their right answers.
 
 In each the model would rather write what the spec forbids, so masking takes the forbidden text's
 first token and then goes on with what is left. The answer is what the text says within the spec.

@@ -1,4 +1,4 @@
-"""In: MaskBench cases (a pack or a folder), or a grammar with texts. Out: cases to measure.
+"""Reads the cases to measure: MaskBench packs and folders, or a grammar with texts of its language.
 
 A pack is a `.jsonl` or `.jsonl.gz` file with one case a line: `{"id", "schema", "tests": [{"data",
 "valid"}]}`; a folder holds one such case (without `id`) in each `.json` file.

@@ -1,8 +1,8 @@
-"""In: a folder of schemas, a MaskBench pack, or a dataset in the Hub's layout. Out: schemas.
+"""Reads schemas from a folder, a MaskBench pack, or a dataset with the layout of the Hub.
 
-The dataset of the paper has one folder per subset, each with parquet files for the splits train,
-val and test, and the columns `json_schema` (text) and `unique_id`. A copy of it on this machine is
-read by the same calls of the `datasets` library as the original on the Hub.
+The dataset of the JSONSchemaBench paper has one folder per subset, each with parquet files for the
+splits train, val and test, and the columns `json_schema` (text) and `unique_id`. A copy of it on
+this machine is read by the same calls of the `datasets` library as the original on the Hub.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: a JSON Schema. Out: the keywords it uses, at any depth, for tables by keyword."""
+"""Lists the keywords that a JSON Schema uses at any depth, for tables by keyword."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: an option, or the environment. Out: the folder with outside data, if there is one."""
+"""Finds the folder with outside data: test suites, packs of cases, tokenizers."""
 
 from __future__ import annotations
 

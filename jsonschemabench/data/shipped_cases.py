@@ -1,7 +1,7 @@
-"""In: names of shipped grammars. Out: cases of them, with their accepting examples.
+"""Makes cases of the grammars that ship with structgen, with their accepting examples as texts.
 
 structgen takes a grammar by its name, with the lexing and the layout that belong to it. Other
-engines get its text, less what those that read Lark's language have not: see `plain`.
+engines get its text without what those that read Lark's language do not have: see `plain`.
 """
 
 from __future__ import annotations

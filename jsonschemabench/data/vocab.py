@@ -1,4 +1,4 @@
-"""In: a tokenizer file, folder or name. Out: its vocabulary, and the tokens of a text.
+"""Loads the vocabulary that `--tokenizer` names, and encodes texts with it.
 
 A tiktoken file says nothing of its pre-tokenizer and special tokens; those of well-known
 vocabularies are recognised by the number of ranks, others get one end token behind the ranks.

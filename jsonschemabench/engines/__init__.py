@@ -1,4 +1,4 @@
-"""In: an engine's name. Out: the engine; nothing is imported before it is asked for."""
+"""The engines by name, each imported only when it is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a spec and a vocabulary. Out: what an engine must offer: compile, start, mask, accept, done.
+"""The interface that an engine offers to be measured: compile, start, mask, accept, done.
 
 A new engine is one file with a subclass of `Engine`, and one line in `jsonschemabench.engines`.
 """

@@ -1,4 +1,4 @@
-"""In: specs. Out: what llguidance makes of them, through its LLMatcher."""
+"""llguidance as an engine, through its LLMatcher."""
 
 from __future__ import annotations
 

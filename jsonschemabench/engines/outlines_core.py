@@ -1,4 +1,4 @@
-"""In: JSON Schemas. Out: what outlines-core makes of them: a regular expression, then an index."""
+"""outlines-core as an engine: a schema becomes a regular expression, which becomes an index."""
 
 from __future__ import annotations
 

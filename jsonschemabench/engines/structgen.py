@@ -1,4 +1,4 @@
-"""In: specs. Out: what structgen makes of them, with any order of keys and any white space."""
+"""structgen as an engine, with keys in any order and white space of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: specs. Out: what xgrammar makes of them."""
+"""xgrammar as an engine, without its cache of compiled grammars."""
 
 from __future__ import annotations
 

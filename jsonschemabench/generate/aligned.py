@@ -1,8 +1,8 @@
-"""In: a model, a prompt, a compiled spec of any engine. Out: a text by the model's own law.
+"""Writes a text by the model's own distribution, given that it fits the spec of any engine.
 
-The arm "aligned" of the question of quality. At temperature 0 it is the best text of those that
-fits, as beam search finds it; else a draw from a population of particles. The engine's matcher is
-asked for masks alone, so that what differs from the arm "masked" is the sampler.
+This is the arm "aligned" of the question of quality. At temperature 0 it is the most probable text
+that fits, as beam search finds it; else a draw from a population of particles. The engine's matcher
+is asked for masks alone, so that what differs from the arm "masked" is the sampler.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""In: schemas, tasks and a model. Out: what each engine makes of them, end to end.
+"""The command `generate`: coverage, efficiency and quality of each engine with a model, end to end.
 
-The three questions of the JSONSchemaBench paper: coverage, efficiency, quality. All engines run in
-one decode loop around one model, which lives in a child process; results go to a file as they
-come, and the same command goes on where an interrupted one stopped.
+These are the three questions of the JSONSchemaBench paper. All engines run in one decode loop
+around one model, which lives in a child process; results go to a file as they come, and the same
+command goes on where an interrupted one stopped.
 
     python -m jsonschemabench generate --quick
 """

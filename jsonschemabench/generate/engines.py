@@ -1,8 +1,8 @@
-"""In: names of engines. Out: engines as those get them who generate text with them.
+"""The engines with the settings that somebody who generates text with them has.
 
-The other commands ask structgen for every spelling of every value. Who generates wants what one
-would write by hand, and gets that by default: keys in the order of the schema, little white space.
-The other engines run with the same settings here as there, which are those of their users.
+The other commands ask structgen for every spelling of every value. For generation one wants what
+one would write by hand, which is structgen's default: keys in the order of the schema, little white
+space. The other engines run with the same settings everywhere, which are those of their users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: a text, its schema, the right answer. Out: whether it is valid, how many fields are right.
+"""Judges a text that a model wrote: is it valid, and how many fields of the answer are right?
 
 The judge of validity is the jsonschema library, with formats checked as in the paper and the draft
 that `$schema` names (2020-12 where it names none). It runs in a child process of its own, so that

@@ -1,7 +1,6 @@
-"""In: a model, a prompt, a matcher. Out: one text, and the seconds of each part of each step.
+"""The decode loop that every engine is measured in: writes one text, and times each part of a step.
 
-The one loop that every engine is measured in. Nothing runs at the same time as anything else, so
-the parts of a step add up to the step:
+Nothing runs at the same time as anything else, so the parts of a step add up to the step:
 
     model (forward pass, waited for) ─▶ engine (mask) ─▶ other (apply, choose) ─▶ engine (accept)
 

@@ -1,4 +1,4 @@
-"""In: what a worker found for a task. Out: the record of it, with outcome and judgement."""
+"""Makes the record of a task: what the worker found, the outcome, and the judgement of the text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""In: a name. Out: how a text is written under that name: the arms of the question of quality.
+"""The ways to write a text that `generate` compares, by name: without engine, masked, aligned.
 
-A new sampler is a function as `Writer` says, and its line in `SAMPLERS`. It may start as many
-matchers of the compiled schema as it needs, and call the model through the session's target.
+A new one is a function as `Writer` says, and its line in `SAMPLERS`. It may start as many matchers
+of the compiled schema as it needs, and call the model through the session's target.
 """
 
 from __future__ import annotations

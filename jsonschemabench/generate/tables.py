@@ -1,4 +1,4 @@
-"""In: the records of `generate`. Out: Markdown tables of coverage, efficiency and quality."""
+"""Writes the records of `generate` as Markdown tables of coverage, efficiency and quality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: schemas, the demo's examples, a file of questions. Out: tasks, and the prompts for them.
+"""The tasks of `generate`, from schemas, the demo's examples or a file, and the prompts for them.
 
 Every task asks about coverage and efficiency; one with a known answer asks about quality, too. As
 in the paper, the prompt holds the schema and asks for an instance.

@@ -1,4 +1,4 @@
-"""In: a model and a task for one engine. Out: what happened, with times; runs in a child process.
+"""The child process of `generate`: keeps the model and the engines, and writes one text per job.
 
 The model is loaded once and shared by all engines, so a crash costs one text and a new start. The
 clock of a text starts with its compilation; the engine and the model are warm by then.

@@ -1,4 +1,4 @@
-"""In: batch sizes. Out: microseconds of masking and drawing a step, and their share of a model's.
+"""The command `device`: masking and drawing where the logits are, timed beside a model's step.
 
     python -m jsonschemabench device
     python -m jsonschemabench device --batches 1,32,256 --dtype bfloat16 --out device.json

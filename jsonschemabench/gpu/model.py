@@ -1,8 +1,8 @@
-"""In: the shape of a model. Out: one decode step of it with random weights, to compare times with.
+"""A decode step of a model of a given shape with random weights, to compare times with.
 
 Random weights take as long as trained ones. The step is what any decoder must do at least: read all
-weights and all cached keys and values once. On a GPU it is captured as a CUDA graph, so that it is
-not the time of Python that masks are compared with.
+weights and all cached keys and values once. On a GPU it is captured as a CUDA graph, so that masks
+are not compared with the time of Python.
 """
 
 from __future__ import annotations

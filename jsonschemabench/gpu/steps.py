@@ -1,4 +1,4 @@
-"""In: logits on a device. Out: the ways to mask them and draw there, and the time of a step."""
+"""The ways to mask logits and draw tokens on a device, and the time of a step of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: cases and engines. Out: what each engine makes of each case, and how long its masks take.
+"""The command `masks`: what each engine gets right of each case, and how long its masks take.
 
 Engines take turns case by case, each in a child process of its own, one at a time. Results go to a
 file as they come; the same command goes on where an interrupted one stopped.

@@ -1,10 +1,9 @@
-"""In: an engine, a spec and tokens. Out: what the engine allows, and how long each mask takes.
+"""Feeds the instances of one case to an engine, and times every mask; runs in its child process.
 
-This runs in the engine's child process. The time to the first mask is that of compiling, starting
-and filling one mask. The time of a token is that of its mask and its acceptance, twice: on "first
-use", where the schema's states are met for the first time, and "seen before", when all instances
-are fed again. The end token counts as one, the very first mask as time to the first mask. Reading a
-token's bit is not timed.
+The time to the first mask is that of compiling, starting and filling one mask. The time of a token
+is that of its mask and its acceptance, twice: on "first use", where the schema's states are met for
+the first time, and "seen before", when all instances are fed again. The end token counts as one,
+the very first mask as time to the first mask. Reading a token's bit is not timed.
 """
 
 from __future__ import annotations

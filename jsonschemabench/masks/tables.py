@@ -1,4 +1,4 @@
-"""In: the records of `masks`. Out: Markdown tables of outcomes, times and memory."""
+"""Writes the records of `masks` as Markdown tables of outcomes, times and memory."""
 
 from __future__ import annotations
 

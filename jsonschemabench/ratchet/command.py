@@ -1,8 +1,8 @@
-"""In: the Test Suite and MaskBench. Out: which outcomes of structgen are worse than on record.
+"""The command `ratchet`: whether any outcome of structgen is worse than the one on record.
 
-Everything that the data folder has is judged byte by byte: the suite with its optional tests and
-formats, masks included, and the cases of the MaskBench pack without masks. `--write` records what
-was found; it is meant to be used on purpose, after an improvement.
+Everything that the data folder has is judged byte by byte: the Test Suite with its optional tests
+and formats, masks included, and the cases of the MaskBench pack without masks. `--write` records
+what was found; it is meant to be used on purpose, after an improvement.
 
     python -m jsonschemabench ratchet
     python -m jsonschemabench ratchet --write

@@ -1,9 +1,9 @@
-"""In: outcomes by test or case. Out: the file that keeps them, and what fares worse than it says.
+"""The file of the outcomes on record, and the comparison of new outcomes with it.
 
 `ratchet.json` has an entry for each file of the Test Suite and each dataset of MaskBench: a digest
 of what was measured, how many tests or cases had each outcome, and the names of all that did not
-pass. So it tells the outcome of every single one: what fares worse is seen even where something
-else fares better and the counts stay as they are.
+pass. So the outcome of every single one can be read from it: a test that got worse is seen even
+where another got better and the counts stay as they are.
 """
 
 from __future__ import annotations

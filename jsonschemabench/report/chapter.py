@@ -1,4 +1,4 @@
-"""In: a run. Out: its chapter of the report: what was measured on what, tables, plots, failures."""
+"""Makes the report's chapter of a run: what was measured where, tables, plots, failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: results files. Out: one self-contained HTML page, and the tables as Markdown on stdout.
+"""The command `report`: a self-contained HTML page of results files, and the tables as Markdown.
 
     python -m jsonschemabench report masks.jsonl suite.jsonl -o report.html > report.md
 

@@ -1,4 +1,4 @@
-"""In: results files. Out: runs, and what tables and plots need of them: counts and times."""
+"""Loads results files as runs, and counts and merges what tables and plots show of them."""
 
 from __future__ import annotations
 

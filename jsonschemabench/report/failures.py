@@ -1,4 +1,4 @@
-"""In: cases that some engine did not get right. Out: a table of them that sorts and filters.
+"""The table of the cases that some engine did not get right, to be sorted and filtered on the page.
 
 A row is a case, with the outcome of each engine; what unfolds below it are the messages, the
 instances that were judged wrongly, and the schema. All of it comes from outside, so all of it is

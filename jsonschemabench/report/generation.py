@@ -1,4 +1,4 @@
-"""In: a run of `generate`. Out: its coverage as the paper defines it, and its speed, as tables."""
+"""Tables of a run of `generate`: coverage as the JSONSchemaBench paper defines it, and speed."""
 
 from __future__ import annotations
 

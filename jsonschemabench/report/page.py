@@ -1,4 +1,4 @@
-"""In: chapters. Out: one HTML page that needs nothing else, and the same tables in Markdown."""
+"""Writes chapters as one HTML page that loads nothing, and their tables as Markdown."""
 
 from __future__ import annotations
 

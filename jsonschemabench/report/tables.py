@@ -1,4 +1,4 @@
-"""In: rows of texts and figures. Out: the same table in Markdown and in HTML, all of it escaped."""
+"""Tables of texts and figures, written as Markdown and as HTML with everything escaped."""
 
 from __future__ import annotations
 

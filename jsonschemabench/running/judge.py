@@ -1,4 +1,4 @@
-"""In: an engine, a spec, and instances with their verdicts. Out: an outcome for each instance."""
+"""Judges an engine on one case: feeds each instance, and compares the answer with the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: what an engine did with a case. Out: its outcome; there is an order, worst first."""
+"""The outcomes that a case can have, ordered from the worst to the best."""
 
 from __future__ import annotations
 

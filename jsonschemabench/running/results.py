@@ -1,4 +1,4 @@
-"""In: records of a run. Out: a results file (JSON Lines), written so that a run can be resumed.
+"""Reads and writes results files (JSON Lines) in such a way that a run can be resumed.
 
 The first line is the header: `{"kind": "header", "command", "date", "machine", "engines",
 "vocabulary", "options"}`. Each further line is a record of one case and one engine: `{"kind":

@@ -1,7 +1,7 @@
-"""In: cases and engines. Out: one record for each pair, from engines that take turns case by case.
+"""Runs several engines over the same cases in turns, and records what each makes of each case.
 
 Each engine is a child process of its own, and only one works at a time. Records are written as
-they come; pairs that the results file already holds are left alone.
+they come; pairs of case and engine that the results file already holds are left alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In: many times in nanoseconds. Out: a small histogram of them, and quantiles of several.
+"""Histograms of times in nanoseconds, small enough to be kept with each record; their quantiles.
 
 Times are rounded to one of 32 steps an octave, so a quantile is off by 1.1 % at most; count, sum
 and maximum are exact.

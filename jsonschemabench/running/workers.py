@@ -1,4 +1,4 @@
-"""In: jobs for an engine. Out: their results, from a child process that may die or be killed.
+"""Runs an engine's jobs in a child process, which may crash, hang or use too much memory.
 
 A worker keeps one child process, gives it one job at a time, and watches its time and memory. A
 child that dies costs the job it was at: `call` raises WorkerDiedError, and the next call starts a

@@ -1,9 +1,10 @@
-"""In: drafters. Out: tokens per pass of the target, and its time over that of plain decoding.
+"""The command `speculate`: how many tokens a forward pass, and how much time, drafters gain.
 
 Masked decoding with the same engine, mask cache, data type, threads and prompts is the denominator
 of every ratio. JSON extraction is written by the demo model; SQL, code and prose are recorded texts
-(see speculate_tasks.py). `--shape` says how large a model's passes are paid for: one with random
-weights in bfloat16 reads the same tokens beside the demo model; `demo` is the demo model alone.
+(see `jsonschemabench.speculate.tasks`). `--shape` says how large a model's passes are paid for: one
+with random weights in bfloat16 reads the same tokens beside the demo model; `demo` is the demo
+model alone.
 
     structgen bench speculate --quick --json
 

@@ -1,4 +1,4 @@
-"""In: runs of `speculate`. Out: a results file of them that several commands add to, and back."""
+"""Saves runs of `speculate` in a file, to which several commands add theirs, and loads them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""In: a generator, tasks, arms. Out: a Run for each: tokens, passes, seconds, where drafts helped.
+"""Runs each task with plain decoding and with each drafter, and notes tokens, passes and seconds.
 
 Arms take turns within a task, or a batch of tasks, forwards for one and backwards for the next, so
-that whatever else the machine does hits all of them. Each is run once by each arm: nothing that an
-arm learned from a task's own text can help it there.
+that whatever else the machine does hits all of them. Each task is run once by each arm: nothing
+that an arm learned from a task's own text can help it there.
 """
 
 from __future__ import annotations

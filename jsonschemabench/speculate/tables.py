@@ -1,4 +1,4 @@
-"""In: runs of several arms. Out: their figures beside plain decoding, and tables of them."""
+"""Compares each drafter with plain decoding, and writes the figures as Markdown tables."""
 
 from __future__ import annotations
 

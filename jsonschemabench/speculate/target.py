@@ -1,8 +1,9 @@
-"""In: the demo model. Out: targets that cost what larger models cost, and write what they would.
+"""Decode targets that take the time of larger models, and that write recorded texts.
 
-Costly: the demo model's logits, at the time of a larger model with random weights, which reads the
-same tokens, as the same trees, into a cache of its own. Scripted: writes recorded texts, because
-the demo model knows no SQL, no code and no prose; where a draft leaves the text, it is refused.
+`CostlyTarget` gives the demo model's logits at the time of a larger model with random weights,
+which reads the same tokens, as the same trees, into a cache of its own. `ScriptedTarget` writes
+recorded texts, because the demo model knows no SQL, no code and no prose; a draft that leaves the
+recorded text is rejected.
 """
 
 from __future__ import annotations

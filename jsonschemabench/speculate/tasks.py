@@ -1,8 +1,8 @@
-"""In: a seed. Out: prompts with specs and, but for JSON, the texts that a good model would write.
+"""The tasks of `speculate`: prompts with specs and, except for JSON, recorded texts.
 
 JSON extraction is the demo model's own work: schemas and prompts of its corpus that it never saw.
-Or it is that of MaskBench's schemas: the prompt has the schema, and in disorder the values that the
-text is to have, which is a valid instance of the case.
+Or it is that of MaskBench's schemas: the prompt has the schema, and in random order the values that
+the text is to have, which is a valid instance of the case.
 SQL, code and prose are recorded texts: queries to a small shop, functions of Python's library, and
 paragraphs of this project's documentation.
 """

@@ -1,4 +1,4 @@
-"""In: a folder with the JSON Schema Test Suite. Out: its cases by draft and file, and its remotes.
+"""Reads the cases of the JSON Schema Test Suite by draft and file, and its remote documents.
 
     tests/draft7/items.json                   required
     tests/draft7/optional/ecmascript-regex.json   asked for by `optional`

@@ -1,4 +1,4 @@
-"""In: the JSON Schema Test Suite and engines. Out: an outcome for each test, and tables of them.
+"""The command `suite`: which tests of the JSON Schema Test Suite each engine gets right.
 
 Each instance is fed token by token, one byte a token unless a tokenizer is named. Formats are
 annotations in required files and asserted in those about formats, for engines that leave the

@@ -1,4 +1,4 @@
-"""In: the wish for the Test Suite, and git. Out: a folder in the cache directory that holds it."""
+"""Fetches the JSON Schema Test Suite with git into the cache directory."""
 
 from __future__ import annotations
 

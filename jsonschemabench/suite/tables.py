@@ -1,4 +1,4 @@
-"""In: the records of `suite`. Out: Markdown tables by draft and by keyword, and the failures."""
+"""Writes the records of `suite` as Markdown tables by draft and keyword, and lists the failures."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""In: logits, and what `summarize` found of them. Out: a token of those that top-k, top-p keep.
+"""Draws a token under top-k, top-p and min-p without sorting the whole row of logits.
 
-Only the LEADS groups with the largest maxima are looked into, and of these the tokens above all
-that is left out, at most LIMIT: each is compared with each, which takes fewer steps than to sort
-them. What would be kept beyond them cannot be seen, but it is seen whether there is any: that is
-UNDECIDED.
+`summarize` (in `kernels/gpu/rows.py`) has found the largest allowed logit of each group of 32
+tokens. Only the LEADS groups with the largest maxima are looked into, and of these the tokens whose
+logits exceed everything that is left out, LIMIT of them at most: each is compared with each, which
+takes fewer steps than to sort them. Tokens that are left out although they would be kept cannot be
+drawn; whether there may be any is known, and then the answer is UNDECIDED.
 """
 
 import triton

@@ -1,4 +1,8 @@
-"""In: the columns of a sheet. Out: how kernels that draw share memory, as Triton's constants."""
+"""The columns of the drawing table, and the memory that the drawing kernels share, as constants.
+
+`columns` has the same numbers without Triton. The table float64[n, COLUMNS] is called a sheet here;
+a line of it says how to draw a token from one row of logits.
+"""
 
 import triton.language as tl
 

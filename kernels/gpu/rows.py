@@ -1,15 +1,15 @@
-"""In: logits and mask rows on a GPU, a row number for each. Out: masked logits, or drawn tokens.
+"""Masks rows of logits on a GPU, and draws tokens from them, with mask rows in a table there.
 
 `apply_rows` masks (and divides by a temperature) in place. Drawing takes two kernels, so that the
-logits never leave the GPU and their many passes become one and a bit:
+logits never leave the GPU and are read little more than once:
 
     summarize   one program per row and block of logits: sums of exponentials, and maxima
     choose      one program per row: from these sums the token, or the block that holds it
 
-The law is that of `structgen.generation.distribution`, and so is the arithmetic, float64, that
-decides what
-is drawn. Sums that are only reported (all of a greedy row, and those without the temperature where
-there is one) are of float32 exponentials, with relative errors about 1e-7.
+The distribution is that of `structgen.generation.distribution`, and so is the arithmetic that
+decides what is drawn, in float64. Sums that are only reported (all of a greedy row, and those
+without the temperature where there is one) are of float32 exponentials, with relative errors about
+1e-7.
 """
 
 import triton

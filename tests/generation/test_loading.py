@@ -1,4 +1,4 @@
-"""In: models and tokenizers with their surprises. Out: proof that each is handled or refused."""
+"""Checks that models and tokenizers load as asked, and that unusual ones are handled or refused."""
 
 from __future__ import annotations
 

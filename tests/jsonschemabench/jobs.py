@@ -1,4 +1,4 @@
-"""In: the name of a mishap. Out: what a child process does on demand, for tests of workers."""
+"""Jobs for the tests of workers: each crashes, hangs or misbehaves as its name says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: what a test wants to be in a results file. Out: the file, as the commands here write it."""
+"""Makes headers, records and results files for tests, as the commands write them."""
 
 from __future__ import annotations
 

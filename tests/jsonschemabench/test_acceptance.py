@@ -1,4 +1,4 @@
-"""In: command lines. Out: proof that the table of acceptance rules is that of the rules."""
+"""The command `acceptance` prints what the rules give, and keeps them in their known order."""
 
 from __future__ import annotations
 

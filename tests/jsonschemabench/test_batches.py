@@ -1,4 +1,4 @@
-"""In: the `batches` command. Out: proof that it measures rows that differ, and prints tables."""
+"""The command `batches` times rows that differ from state to state, and prints its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: pairs of results files. Out: proof of what `compare` calls worse, and of its exit status."""
+"""The command `compare` calls a worse outcome worse, and says so in its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: trivial schemas and grammars. Out: proof that all engines are asked rightly: they agree."""
+"""All engines agree on trivial schemas and grammars, so each is called rightly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a grammar and a text to repeat. Out: proof that lengths are met and a table is printed."""
+"""The command `growth` makes texts of the lengths asked for, and prints a row for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: command lines. Out: proof that each leads to its command, or to one line of error."""
+"""Each command line leads to its command, or to one line of error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: counts and times. Out: proof that figures show them, as vectors that the page can colour."""
+"""Figures show the counts and times that they are given, in colours of the page."""
 
 from __future__ import annotations
 

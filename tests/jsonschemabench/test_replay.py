@@ -1,4 +1,4 @@
-"""In: files of records. Out: proof that the command replays them, and says what it left out."""
+"""The command `replay` counts passes of recorded texts, and says which records it left out."""
 
 from __future__ import annotations
 

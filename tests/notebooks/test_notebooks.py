@@ -1,4 +1,4 @@
-"""In: the notebooks of the repository. Out: proof that they run, and were run when they were saved.
+"""The notebooks run from top to bottom, and were saved as they ran.
 
 While they are tested, the environment variable STRUCTGEN_NOTEBOOK_QUICK asks them for small
 samples.

@@ -1,4 +1,4 @@
-"""In: a model, an address, limits. Out: a server with the OpenAI API, until it is interrupted."""
+"""`structgen serve`: a model behind the OpenAI API, until it is interrupted."""
 
 from __future__ import annotations
 

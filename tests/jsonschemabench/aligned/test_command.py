@@ -1,4 +1,4 @@
-"""In: the command `aligned`. Out: its JSON, its tasks, its figures."""
+"""The command `aligned` finds the known divergences, and its tasks and budgets hold."""
 
 from __future__ import annotations
 

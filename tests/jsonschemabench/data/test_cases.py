@@ -1,4 +1,4 @@
-"""In: packs of cases, whole and broken. Out: proof that good cases are read and bad ones named."""
+"""Cases of packs, folders and grammars are read, and broken ones are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: sources of schemas that the tests make. Out: proof that each is read, and bad ones are named.
+"""Schemas are read from every kind of source, and what is none is named.
 
 The copy of the Hub's dataset has its layout: a folder per subset, a parquet file per split with the
 columns `json_schema` and `unique_id`, a card that lists the subsets, and all of it once more.

@@ -1,4 +1,4 @@
-"""In: schemas. Out: proof that keywords are found where they are keywords, and only there."""
+"""Keywords are found at every depth of a schema, and only where they are keywords."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: shipped grammars. Out: proof that they are measured as they are, and what peers get."""
+"""Shipped grammars become cases, and other engines get them without lookaheads and priorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: tokenizer files of each kind. Out: proof that texts are cut into tokens that spell them."""
+"""Vocabularies are loaded from each kind of tokenizer, and the tokens of a text spell it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a tiny model and an engine. Out: what the arm "aligned" writes."""
+"""The arm "aligned" writes probable texts that fit, with a tiny model and any engine's masks."""
 
 from __future__ import annotations
 

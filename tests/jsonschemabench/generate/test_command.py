@@ -1,6 +1,6 @@
-"""In: the shipped demo model and small tasks. Out: proof that `generate` measures, stops, goes on.
+"""The command `generate` measures the demo model, resumes a run, and judges what was written.
 
-One run of the real command is shared by the tests, a second one goes on behind it.
+One run of the real command is shared by the tests, and a second one resumes it.
 """
 
 from __future__ import annotations

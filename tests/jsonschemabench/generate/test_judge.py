@@ -1,4 +1,4 @@
-"""In: texts and schemas. Out: proof that validity and right fields are judged as they should be."""
+"""A text's validity is that of the jsonschema library, and right fields are counted by value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a model that is a table of random numbers. Out: proof that the loop does the same for all."""
+"""The decode loop masks, chooses, times and stops as it says, with a model of random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: schemas and files of questions. Out: proof that the right tasks and prompts come of them."""
+"""Tasks come from schemas, the demo's examples and files, and their prompts hold the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: small sizes. Out: proof that `device` measures every way, and a model's step is one."""
+"""The command `device` measures every way to mask and draw, and all ways to mask agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: small packs and engines that misbehave. Out: proof that `masks` reports what happened."""
+"""The command `masks` feeds and times each case, and reports engines that misbehave."""
 
 from __future__ import annotations
 

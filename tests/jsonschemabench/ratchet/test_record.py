@@ -1,4 +1,4 @@
-"""In: outcomes now and on record. Out: proof that whatever fares worse is seen."""
+"""Outcomes on record are read as they were written, and whatever is worse than them is named."""
 
 from __future__ import annotations
 

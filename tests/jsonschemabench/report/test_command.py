@@ -1,4 +1,4 @@
-"""In: results files. Out: proof of the page and the tables that `report` makes of them."""
+"""The command `report` makes a page that runs no text of the results, and the right tables."""
 
 from __future__ import annotations
 

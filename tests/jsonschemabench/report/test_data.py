@@ -1,4 +1,4 @@
-"""In: results files, whole, half written and odd. Out: proof of what is counted and said."""
+"""Results files are counted by engine and group, and what is odd in them is named, not fatal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: cells with anything in them. Out: proof that figures are right, the rest escaped."""
+"""Cells of a table show their texts, escaped, in HTML and Markdown; figures are rounded rightly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: engines that misbehave in each possible way. Out: proof that the outcome says how."""
+"""Engines are judged right, wrong or crashed, in each way that they can misbehave."""
 
 from __future__ import annotations
 

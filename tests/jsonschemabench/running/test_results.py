@@ -1,4 +1,4 @@
-"""In: results files, whole and broken. Out: proof that runs resume and damage is reported."""
+"""Results files can be resumed, and damage in them is reported."""
 
 from __future__ import annotations
 

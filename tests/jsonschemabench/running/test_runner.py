@@ -1,4 +1,4 @@
-"""In: engines that die, hang or do not start. Out: proof that a run goes on and says so."""
+"""A run goes on past engines that die, hang or do not start, and says what it left out."""
 
 from __future__ import annotations
 

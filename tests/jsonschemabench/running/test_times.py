@@ -1,4 +1,4 @@
-"""In: random times. Out: proof that histograms keep what they promise to keep."""
+"""Histograms of times merge exactly, and their quantiles are as exact as promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: jobs that go wrong in every way. Out: proof that each costs itself and nothing else."""
+"""A job that goes wrong in a child process costs itself, and the next job gets a new process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: the command `speculate`. Out: its JSON, its tasks and targets, its figures."""
+"""The command `speculate` runs arms in turns, and its tasks, targets and figures are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: runs of `speculate`. Out: they come back from files, and several commands make one table."""
+"""Runs of `speculate` come back from files, and those of several commands make one table."""
 
 from __future__ import annotations
 

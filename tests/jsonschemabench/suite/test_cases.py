@@ -1,4 +1,4 @@
-"""In: small folders laid out like the Test Suite. Out: proof that they are read by its rules."""
+"""The Test Suite is read by its own rules, from small folders with its layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: a small suite with a test of every fate. Out: proof that `suite` reports each as it is."""
+"""The command `suite` reports the outcome of each test, on a small suite with every outcome."""
 
 from __future__ import annotations
 

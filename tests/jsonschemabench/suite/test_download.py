@@ -1,4 +1,4 @@
-"""In: a repository made here. Out: proof that the suite is fetched whole or not at all."""
+"""The Test Suite is fetched whole or not at all, from a repository made here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In: records of `suite`. Out: proof that the tables count tests and cases as they should."""
+"""Tables of `suite` count tests and cases, and list failures by case."""
 
 from __future__ import annotations
 
