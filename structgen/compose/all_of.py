@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from structgen.automata.interface import Automaton, Stored
 from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.compose.base import as_spec, from_json, to_json
-from structgen.compose.token_rules import TokenRule
+from structgen.compose.token_rules import TokenRule, constraint_under
 from structgen.constraint.constraint import Constraint, constraint_of
 from structgen.errors import SpecError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from structgen.grammar.specs import GrammarSpec
@@ -68,26 +68,11 @@ class AllOf(Spec):
     def language(self) -> Language | None:
         """The texts as a regular language, if each spec is one."""
         others, language = self._parts()
-        return None if others or self._token_rules() else language
+        return None if others or self.token_rules() else language
 
-    def _token_rules(self) -> list[TokenRule]:
+    def token_rules(self) -> list[TokenRule]:
+        """Those of the specs that are rules about tokens."""
         return [spec for spec in self.specs if isinstance(spec, TokenRule)]
-
-    def constraint_for(self, spec: Spec, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-        """The constraint of `spec`, which means the same; rules about tokens apply here."""
-        rules = self._token_rules()
-        vocabulary = self.narrowed(vocabulary)
-        least = max((rule.at_least for rule in rules), default=0)
-        bounds = [rule.at_most for rule in rules if rule.at_most is not None]
-        texts = self.of_text().automaton()
-        if least == 0 and not bounds:
-            return Constraint(spec, vocabulary, texts, max_bytes=max_bytes)
-        from structgen.compose.product.automaton import Product
-        from structgen.compose.product.counted import Counted, CountingConstraint
-        from structgen.compose.sequences import FreeText
-
-        counted = Counted(Product(texts, FreeText().automaton()), least, min(bounds, default=None))
-        return CountingConstraint(spec, vocabulary, counted, max_bytes)
 
     def of_text(self) -> Spec:
         """See `Spec.of_text`."""
@@ -96,13 +81,13 @@ class AllOf(Spec):
 
     def narrowed(self, vocabulary: Vocabulary) -> Vocabulary:
         """See `Spec.narrowed`."""
-        for rule in self._token_rules():
+        for rule in self.token_rules():
             vocabulary = rule.narrowed(vocabulary)
         return vocabulary
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
         """See `Spec.automaton`."""
-        for rule in self._token_rules():
+        for rule in self.token_rules():
             rule.automaton()
         others, language = self._parts()
         words = " and ".join(spec.kind for spec in self.specs)
@@ -210,9 +195,5 @@ def _is_finite(spec: Spec) -> bool:
 
 @constraint_of.register
 def _of_all(spec: AllOf, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-    return spec.constraint_for(spec, vocabulary, max_bytes)
-
-
-@constraint_of.register
-def _of_rule(rule: TokenRule, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
-    return AllOf((rule.of_text(), rule)).constraint_for(rule, vocabulary, max_bytes)
+    texts = spec.of_text().automaton()
+    return constraint_under(spec.token_rules(), spec, texts, vocabulary, max_bytes)

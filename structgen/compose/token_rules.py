@@ -6,18 +6,17 @@ counts: a token is allowed if some tokens after it end the text in time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.compose.base import from_json, to_json
+from structgen.constraint.constraint import Constraint, constraint_of
 from structgen.errors import UnsupportedSchemaError
 from structgen.regular.regex import matches
 from structgen.spec.base import Spec
 from structgen.vocabulary.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -76,3 +75,30 @@ class TokenRule(Spec):
         """The spec that `to_json` described."""
         each = None if data["each"] is None else from_json(data["each"])
         return cls(each, data["at_least"], data["at_most"])
+
+
+def constraint_under(
+    rules: Sequence[TokenRule],
+    spec: Spec,
+    texts: Automaton,
+    vocabulary: Vocabulary,
+    max_bytes: int,
+) -> Constraint:
+    """The constraint of `spec`, whose texts an automaton reads, under rules about tokens."""
+    for rule in rules:
+        vocabulary = rule.narrowed(vocabulary)
+    least = max((rule.at_least for rule in rules), default=0)
+    bounds = [rule.at_most for rule in rules if rule.at_most is not None]
+    if least == 0 and not bounds:
+        return Constraint(spec, vocabulary, texts, max_bytes=max_bytes)
+    from structgen.compose.product.automaton import Product
+    from structgen.compose.product.counted import Counted, CountingConstraint
+    from structgen.compose.sequences import FreeText
+
+    counted = Counted(Product(texts, FreeText().automaton()), least, min(bounds, default=None))
+    return CountingConstraint(spec, vocabulary, counted, max_bytes)
+
+
+@constraint_of.register
+def _of_rule(rule: TokenRule, vocabulary: Vocabulary, max_bytes: int) -> Constraint:
+    return constraint_under([rule], rule, rule.of_text().automaton(), vocabulary, max_bytes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from itertools import product
 from random import Random
 from typing import Any
@@ -148,3 +150,19 @@ def test_without_a_vocabulary_there_are_no_tokens(tmp_path: Any) -> None:
         filters.each_token({"type": "object"})
     with pytest.raises(ArtifactError):
         sg.compile(all_of(sg.Regex("a*"), rule), vocabulary()).save(tmp_path / "rule")
+
+
+ALONE = """
+import structgen as sg
+
+vocabulary = sg.Vocabulary([b"a", b"b", b"</s>"], eos_ids=[2])
+few = sg.compile(sg.filters.length(at_most=1, unit="tokens"), vocabulary)
+assert few.advance(few.advance(few.start, 0), 1) == sg.DEAD
+only = sg.compile(sg.filters.each_token(sg.Regex("b")), vocabulary)
+assert only.advance(only.start, 0) == sg.DEAD
+"""
+
+
+def test_a_rule_compiles_where_nothing_else_of_structgen_was_used() -> None:
+    """In a new process, in which only what the rule itself imports is at hand."""
+    subprocess.run([sys.executable, "-c", ALONE], check=True)
