@@ -28,30 +28,31 @@ from structgen.generation.speculation.rules import (
 from structgen.generation.speculation.rules.exact import exactly
 from structgen.generation.speculation.tree import Doubles, Scheme
 
-INSTANCES = 100
-TOKENS = 7  # of a random law, at most
-TOP = 8  # tokens of the draft model's law; the target keeps all of its own
-TEXTS = ("person", "ticket")
+INSTANCES = 100  # random pairs
+TOKENS = 7  # of a random distribution, at most
+TOP = 8  # tokens that the draft model's distribution keeps; the target keeps all of its own
+TEXTS = ("person", "ticket")  # examples of the demo
 CHILDREN = (1, 2, 3)
 
+#: (p, q, number of children) -> probability that one of them is kept; p, q: float64[tokens].
 Accepts = Callable[[Doubles, Doubles, int], float]
 
 
 def best_guesses(p: Doubles, q: Doubles, count: int) -> float:
-    """Points: what the target gives to the drafter's best guesses."""
+    """Acceptance of the drafter's best guesses as they are: what the target gives to them."""
     return float(p[np.argsort(-q, kind="stable")[:count]].sum())
 
 
 def greedy(p: Doubles, q: Doubles, count: int) -> float:
-    """The best guesses but one as points, and one draw behind them."""
+    """Acceptance of count - 1 best guesses, and of one draw from what q leaves beside them."""
     order = np.argsort(-q, kind="stable")
-    behind = q.copy()
-    behind[order[: count - 1]] = 0.0
-    if not behind.any():
+    others = q.copy()
+    others[order[: count - 1]] = 0.0
+    if not others.any():
         return best_guesses(p, q, count)
     points = tuple(order[: count - 1].tolist())
-    law = behind / behind.sum()
-    return exactly(RecursiveRejection(), p, law, Scheme.IID, 1, points).acceptance
+    others /= others.sum()
+    return exactly(RecursiveRejection(), p, others, Scheme.IID, 1, points).acceptance
 
 
 #: What is compared: SampleCompare on best guesses; rules on drawn children; and the most that any
@@ -69,8 +70,10 @@ RULES: dict[str, Accepts] = {
 
 
 def random_pairs(count: int, seed: int = 0) -> Iterator[tuple[Doubles, Doubles]]:
-    """Laws over a few tokens, of which a mask allows at least two: logits that are normal, with a
-    part in common, of deviation 2, and one of their own, of deviation 1."""
+    """Pairs of random distributions over the few tokens that a mask allows, at least two.
+
+    Their logits are normal: a common part with standard deviation 2, plus one of each with 1.
+    """
     rng = np.random.default_rng(seed)
     for _ in range(count):
         common = 2.0 * rng.normal(size=rng.integers(2, TOKENS + 1))
@@ -79,8 +82,10 @@ def random_pairs(count: int, seed: int = 0) -> Iterator[tuple[Doubles, Doubles]]
 
 
 def demo_pairs() -> Iterator[tuple[Doubles, Doubles]]:
-    """Masked laws of the demo model and of its small one, along texts of the former at temperature
-    1: one for each token that the mask leaves open. All that the small one excludes is one token.
+    """Pairs of masked distributions of the demo model and its draft model, in texts of the former.
+
+    The temperature is 1; there is a pair for each token where the mask leaves a choice. All tokens
+    that the draft model's distribution leaves out become one.
     """
     import structgen
     from structgen import demo
@@ -103,7 +108,7 @@ def demo_pairs() -> Iterator[tuple[Doubles, Doubles]]:
             allowed = np.flatnonzero(bitmask.unpack(mask[0], generator.vocabulary.size))
             if len(allowed) > 1:
                 p, q = (Sampler().distribution(row[allowed].astype(np.float64)) for row in logits)
-                yield _lumped(p, q)
+                yield _lump_rest(p, q)
             state = constraint.advance(state, token)
 
 
@@ -114,8 +119,8 @@ def _logits(target: Any, prompt: Any, tokens: Any) -> Any:
     return np.concatenate([head, target.forward(cache, [list(tokens[:-1])]).numpy()])
 
 
-def _lumped(p: Doubles, q: Doubles) -> tuple[Doubles, Doubles]:
-    """The laws over the drafter's best tokens, and one that stands for all others."""
+def _lump_rest(p: Doubles, q: Doubles) -> tuple[Doubles, Doubles]:
+    """Both over the drafter's best tokens, and a last one that stands for all others."""
     top = np.argsort(-q, kind="stable")[:TOP]
     return np.append(p[top], max(1.0 - p[top].sum(), 0.0)), np.append(q[top] / q[top].sum(), 0.0)
 
@@ -138,10 +143,13 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "acceptance",
         help="work out how often acceptance rules keep a draft",
-        description="The probability that one of k children is kept, averaged over pairs of laws.",
+        description="The probability that one of k children is kept, averaged over pairs of "
+        "distributions.",
     )
     parser.add_argument(
-        "--demo", action="store_true", help="laws of the demo models instead of random ones"
+        "--demo",
+        action="store_true",
+        help="distributions of the demo models instead of random ones",
     )
     parser.add_argument("--json", action="store_true", help="write one JSON object")
 

@@ -36,7 +36,7 @@ from jsonschemabench.errors import BenchError
 RUNS = 200
 SECONDS = 1.0  # for each figure, at least
 SINGLE = 1000  # calls in one run of what takes less than a microsecond
-PAUSE = 2e-3  # seconds between calls that are apart
+PAUSE = 2e-3  # seconds between calls that are timed with pauses
 
 
 def add_parser(commands: Any) -> None:
@@ -51,7 +51,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, then print two tables, and the floor."""
+    """Measure, then print two tables, the rates of threads, and the time to clear the memory."""
     try:
         sizes = [int(part) for part in args.batches.split(",")]
     except ValueError:
@@ -123,7 +123,7 @@ def one_by_one(constraint: sg.Constraint, states: list[int]) -> dict[str, float]
 def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, ...]:
     """Microseconds of a batch: on one thread, on all cores, and halves by two threads at once.
 
-    Then the first two again, for calls that are apart.
+    Then the first two again, for calls with pauses between them.
     """
     rows = np.zeros((len(states), constraint.vocabulary.words), np.int32)
 
@@ -147,19 +147,19 @@ def batch(constraint: sg.Constraint, states: list[int]) -> tuple[float, ...]:
 
 
 def rate(constraint: sg.Constraint, states: list[int], count: int) -> float:
-    """How often a second so many threads fill rows, of which none waits for another.
+    """Batches per second of `count` threads, each with rows of its own, none waiting for another.
 
-    One alone has one core.
+    A thread alone gets one core.
     """
     shape = len(states), constraint.vocabulary.words
     done = [0] * count
     begin = time.perf_counter()
 
-    def fill(place: int) -> None:
+    def fill(number: int) -> None:
         rows = np.zeros(shape, np.int32)
-        while not done[place] or time.perf_counter() < begin + SECONDS:
+        while not done[number] or time.perf_counter() < begin + SECONDS:
             constraint.fill_masks(states, rows)
-            done[place] += 1
+            done[number] += 1
 
     with one_core() if count == 1 else contextlib.nullcontext():
         at_once(fill, range(count))
@@ -167,7 +167,7 @@ def rate(constraint: sg.Constraint, states: list[int], count: int) -> float:
 
 
 def clearing(rows: npt.NDArray[np.int32], count: int) -> float:
-    """Microseconds to clear rows by so many threads, of which none waits for another: the floor."""
+    """Microseconds to clear rows by `count` threads, each a part: the lower bound of filling."""
     times = max(1, int(SECONDS * 1e6) // max(1, rows.nbytes >> 16))  # 64 kB take about 1 µs
 
     def clear(part: npt.NDArray[np.int32]) -> None:
@@ -181,7 +181,7 @@ def clearing(rows: npt.NDArray[np.int32], count: int) -> float:
 
 
 def at_once(task: Callable[[Any], None], given: Iterable[Any]) -> None:
-    """Do a task with each of some things, in a thread for each."""
+    """Call `task` with each of `given`, each in a thread of its own, and wait for all."""
     threads = [threading.Thread(target=task, args=(one,)) for one in given]
     for thread in threads:
         thread.start()
@@ -190,7 +190,7 @@ def at_once(task: Callable[[Any], None], given: Iterable[Any]) -> None:
 
 
 class Helper:
-    """A thread that does one thing whenever it is told to."""
+    """A thread that runs one task each time that `begin` is called."""
 
     def __init__(self, task: Callable[[], None]) -> None:
         self._task = task
@@ -204,11 +204,11 @@ class Helper:
             self._done.release()
 
     def begin(self) -> None:
-        """Let it begin."""
+        """Start the task in the thread."""
         self._go.release()
 
     def end(self) -> None:
-        """Wait until it has done it."""
+        """Wait until the task is done."""
         self._done.acquire()
 
     def stop(self) -> None:
@@ -230,7 +230,7 @@ def best(call: Callable[[], object]) -> float:
 
 
 def typical(call: Callable[[], object]) -> float:
-    """Microseconds of the median of many calls that are apart."""
+    """Microseconds of the median of many calls with pauses between them."""
     took = []
     for _ in range(RUNS):
         time.sleep(PAUSE)
@@ -247,7 +247,7 @@ def usable_cores() -> int:
 
 @contextlib.contextmanager
 def one_core() -> Iterator[None]:
-    """Let this thread use one core only, where the system can be told so."""
+    """Let this thread use one core only, where the system offers that."""
     if not hasattr(os, "sched_getaffinity"):
         yield
         return

@@ -34,9 +34,9 @@ from jsonschemabench.running import times
 from jsonschemabench.running.outcomes import PASS
 from structgen.cli.terminal import visible
 
-FINE, REGRESSION = 0, 1
+FINE, REGRESSION = 0, 1  # exit status
 
-#: The others are single or nearly single times, which vary too much from run to run.
+#: Percentiles that are compared; p99.9 and max rest on so few times that they vary from run to run.
 STEADY = frozenset({"p25", "p50", "p75", "p90", "p95", "p99", "mean"})
 
 
@@ -59,7 +59,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Slower:
-    """A percentile of a time that grew beyond the tolerance."""
+    """A percentile of a time that grew by more than the tolerance."""
 
     measure: str
     engine: str

@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "device": ("gpu.command", "measure masks and sampling where the logits are"),
     "speculate": ("speculate.command", "measure speculative decoding beside plain decoding"),
-    "aligned": ("aligned.command", "measure samplers of the model's own law"),
+    "aligned": ("aligned.command", "measure samplers of the model's own distribution"),
     "acceptance": ("acceptance", "work out how often acceptance rules keep a draft"),
     "replay": ("replay", "count the passes that drafters save on recorded texts"),
     "report": ("report.command", "make an HTML page and tables of results"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WIDTH = 4.6  # inches; at 96 dots per inch a little more than a phone is wide
 
-# Told apart by people with any kind of colour vision: the set of Okabe and Ito for the engines,
+# Distinct for people with any kind of colour vision: the set of Okabe and Ito for the engines,
 # steps of lightness for the outcomes, with the loud colours for what must never happen.
 LIGHT = {
     "ink": "#1c1e21",
@@ -88,6 +88,7 @@ DASHES: tuple[Dash, ...] = (
 )
 MOST_STEPS = 12  # of a histogram, for each power of ten
 ROLES = 6  # of engines
+#: Number of an engine's colour and dash, the same in every figure.
 KNOWN = {"structgen": 0, "llguidance": 1, "xgrammar": 2, "outlines-core": 3, "unconstrained": 4}
 
 
@@ -284,11 +285,11 @@ def _label(text: str, most: int) -> str:
 
 def _styles(engines: Iterable[str], colours: Mapping[str, str]) -> list[tuple[str, Dash]]:
     """Colour and dash of each engine: those that are known look the same in every figure."""
-    places = dict(KNOWN)
+    numbers = dict(KNOWN)
     for engine in engines:
-        places.setdefault(engine, len(places))
+        numbers.setdefault(engine, len(numbers))
     return [
-        (colours[f"engine-{places[e] % ROLES + 1}"], DASHES[places[e] % ROLES]) for e in engines
+        (colours[f"engine-{numbers[e] % ROLES + 1}"], DASHES[numbers[e] % ROLES]) for e in engines
     ]
 
 

@@ -39,16 +39,16 @@ from structgen.generation.generator import Generator
 from structgen.generation.settings import Options
 
 CHECKED = 8  # extraction tasks on which the checks of AWRS are counted
-DRAWS = 4
+DRAWS = 4  # of each task, for that
 
 
 def add_parser(commands: Any) -> None:
     """Add the command `aligned`."""
     parser = commands.add_parser(
         "aligned",
-        help="measure samplers of the model's own law",
-        description="Compare masking with samplers that correct it: on a grammar whose exact law "
-        "is known, and on the shipped demo model with tasks where masking goes wrong.",
+        help="measure samplers of the model's own distribution",
+        description="Compare masking with samplers that correct it: on a grammar whose exact "
+        "distribution is known, and on the shipped demo model with tasks where masking goes wrong.",
     )
     parser.add_argument(
         "--quick", action="store_true", help="only the grammar and the checks of AWRS"

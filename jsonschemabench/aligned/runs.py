@@ -49,7 +49,7 @@ ARMS: dict[str, Callable[[], SequenceSampler]] = {
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may cost: `rows` prefixes read by the model, or `seconds`."""
+    """What a run may cost: `rows` prefixes read by the model, or `seconds`; the other is None."""
 
     rows: int | None = None
     seconds: float | None = None
@@ -103,7 +103,7 @@ def run_arm(generator: Generator, task: Task, arm: str, budget: Budget, seed: in
             done.failures += 1
         turn += 1
         if not (budget.rows is None or turn < 50 * MAX_ANSWERS):
-            break  # all that it reads is remembered, so it costs no more rows
+            break  # whatever it reads is cached by now, so the rows would never be used up
     done.seconds = time.perf_counter() - begun
     done.rows, done.checks = model.rows_read, posterior.checks
     return done
@@ -111,7 +111,10 @@ def run_arm(generator: Generator, task: Task, arm: str, budget: Budget, seed: in
 
 @dataclass(frozen=True)
 class Reference:
-    """Log of a task's evidence, the estimate's relative standard error, and what made it."""
+    """Estimate of a task's evidence, the probability that the model's text fits the spec.
+
+    Its log, its relative standard error, and the sampler that made it.
+    """
 
     log_evidence: float
     relative_error: float
@@ -119,9 +122,9 @@ class Reference:
 
 
 def reference(generator: Generator, task: Task, seed: int) -> Reference:
-    """The evidence from CARS where it gets anywhere, else from large populations.
+    """The evidence by CARS where it finds texts, else by SMC with a large population.
 
-    A first run teaches the trie, a second one, which fails less, makes the estimate.
+    A first run of CARS fills its trie; a second one, which fails less, makes the estimate.
     """
     posterior = posterior_of(generator, task.prompt, task.spec, max_tokens=MAX_TOKENS)
     sampler = Cars(PrefixTrie(), batch=ROUND, max_attempts=ATTEMPTS)
@@ -137,7 +140,7 @@ def reference(generator: Generator, task: Task, seed: int) -> Reference:
 
 
 def divergence(runs: Sequence[Run], evidence: dict[str, Reference]) -> tuple[float, float]:
-    """KL(law of the arm || posterior) in nats, estimated from the answers' weights, and its error.
+    """KL(distribution of the arm || posterior) in nats, from the answers' weights, and its error.
 
     The mean of log Z - log weight over all answers. For SMC it is an upper bound, since a draw's
     weight is that of its whole population.

@@ -16,7 +16,7 @@ HEAD = "tasks,sampler,right,no answer,log p,KL,answers,rows,seconds,checks".spli
 
 
 def toy_table(found: Sequence[Distance]) -> str:
-    """The seventeen strings."""
+    """One line per sampler on the grammar of seventeen strings."""
     rows = [
         [d.sampler, f"{d.kl:.4f}", f"{d.floor:.4f}", f"{d.empirical:.4f}", "0.0400"] for d in found
     ]

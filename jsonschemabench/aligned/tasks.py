@@ -31,7 +31,7 @@ _STATES = (
 
 @dataclass(frozen=True)
 class Task:
-    """A question. `right` are the texts' values that answer it."""
+    """A question to the model. `right`: the values (JSON, or the text itself) that answer it."""
 
     family: str
     name: str
@@ -69,7 +69,7 @@ def _ask(kind: str, text: str) -> str:
 
 
 def _enum(rng: random.Random) -> Iterator[Task]:
-    """The model's favourite is no member, but shares its first tokens with one that is wrong."""
+    """The model's favourite is no member of the enum, but begins like a member that is wrong."""
     while True:
         first, second = rng.sample(_CITIES, 2)
         trap = first[:3] + "onto"

@@ -54,7 +54,7 @@ class Pack:
 
     name: str
     digest: str
-    chosen: list[tuple[str, bytes]]  # where it stands, and its JSON text
+    chosen: list[tuple[str, bytes]]  # file and line of each case, and its JSON text
     left_out: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -63,13 +63,13 @@ class Pack:
     def __iter__(self) -> Iterator[Case]:
         seen: set[str] = set()
         self.left_out = []
-        for place, data in self.chosen:
+        for location, data in self.chosen:
             try:
-                case = _case(data, Path(place).stem)
+                case = _case(data, Path(location).stem)
                 if case.id in seen:
                     raise ValueError(f"the id {case.id!r} was there before")
             except (ValueError, RecursionError) as error:
-                self.left_out.append(f"{place}: no case ({error}); left out")
+                self.left_out.append(f"{location}: no case ({error}); left out")
                 continue
             seen.add(case.id)
             yield case
@@ -111,8 +111,8 @@ def read_grammars(
     if not lines:
         raise BenchError("there are no texts", location=str(texts), expected="one a line")
     case = grammar_case(grammars, lines, lexing)
-    told = "\0".join([*case.texts.values(), *lines, lexing])
-    return case, blake2b(told.encode(), digest_size=8).hexdigest()
+    contents = "\0".join([*case.texts.values(), *lines, lexing])
+    return case, blake2b(contents.encode(), digest_size=8).hexdigest()
 
 
 def grammar_case(grammars: Sequence[Path], texts: Sequence[str], lexing: Lexing) -> Case:
@@ -141,7 +141,7 @@ def _text(path: Path) -> str:
 
 
 def _case(data: bytes, name: str) -> Case:
-    """A case of JSON text. ValueError says in what it is none."""
+    """The case that a JSON text describes. ValueError says what is wrong with the text."""
     found = json.loads(data)
     if not isinstance(found, dict) or not {"schema", "tests"} <= found.keys():
         raise ValueError("it is no object with `schema` and `tests`")

@@ -42,7 +42,7 @@ class Schema:
 
 @dataclass(slots=True)
 class Schemas:
-    """What a source holds: schemas, and a line for each thing in it that is none."""
+    """What a source holds: schemas, and a line for each thing in it that is not one."""
 
     found: list[Schema] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)

@@ -50,7 +50,7 @@ def plain(grammar: str) -> str:
 def _without_looks(pattern: str) -> str:
     """A pattern without its lookaheads."""
     kept = []
-    opened = 0  # groups, from the lookahead that we are in on
+    opened = 0  # groups that are open, counted from that of the lookahead; 0 outside of one
     for piece in _PIECE.findall(pattern):
         if opened or piece in ("(?=", "(?!"):
             opened += piece.startswith("(") - (piece == ")")

@@ -36,7 +36,7 @@ class Known(NamedTuple):
     end: int
 
 
-#: number of ranks -> the rest
+#: number of ranks in the file -> what the file leaves out
 KNOWN = {
     50_256: Known("gpt2", 50_257, 50_256),
     100_256: Known("cl100k", 100_277, 100_257),
@@ -91,7 +91,7 @@ def load(args: argparse.Namespace) -> Vocabulary:
 def encode(vocabulary: Vocabulary, text: str) -> list[int]:
     """Tokens that spell exactly `text`, as the tokenizer cuts it in the middle of a text.
 
-    Where it has no such spelling, the longest token that fits is taken at each place. BenchError
+    Where it has no such spelling, the longest token that fits is taken at each position. BenchError
     when that leads nowhere, or the text is no Unicode (an unpaired surrogate).
     """
     try:

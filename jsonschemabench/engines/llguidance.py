@@ -27,7 +27,7 @@ class LlguidanceEngine(Engine):
     kinds = (JSON_SCHEMA, LARK, GBNF)
 
     def prepare(self, vocabulary: Vocabulary) -> None:
-        """Build its tokenizer: where it forces tokens, it cuts text into them for a mask."""
+        """Build its tokenizer, which it also needs to find the tokens of forced text."""
         self._tokenizer = _tokenizer(vocabulary)
 
     def compile(self, spec: Spec) -> LlguidanceCompiled:
@@ -65,7 +65,7 @@ class LlguidanceCompiled:
 
 
 class LlguidanceMatcher:
-    """The matcher and the address of the row."""
+    """llguidance's matcher, and the address of the row that it writes masks to."""
 
     def __init__(self, matcher: Any, row: Row) -> None:
         self._matcher = matcher
@@ -88,7 +88,7 @@ class LlguidanceMatcher:
 
 
 def _tokenizer(vocabulary: Vocabulary) -> Any:
-    """Its tokenizer, which needs no Python where it can read the files itself."""
+    """llguidance's tokenizer; it calls no Python where it can read the tokenizer's file itself."""
     from llguidance import LLTokenizer, TokenizerWrapper
 
     options: dict[str, Any] = {"n_vocab": vocabulary.size}

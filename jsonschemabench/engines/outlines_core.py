@@ -48,7 +48,7 @@ class OutlinesCoreEngine(Engine):
 
 
 class OutlinesCoreCompiled:
-    """An index."""
+    """outlines-core's index, from which each text gets a guide."""
 
     memory_bytes = None
 
@@ -62,7 +62,7 @@ class OutlinesCoreCompiled:
 
 
 class OutlinesCoreMatcher:
-    """A guide and the address of the row."""
+    """outlines-core's guide, and the address of the row that it writes masks to."""
 
     def __init__(self, index: Any, end: int, row: Row) -> None:
         from outlines_core import Guide
@@ -91,5 +91,5 @@ class OutlinesCoreMatcher:
         return bool(self._guide.is_finished())
 
     def forced(self) -> bytes:
-        """See `Matcher.forced`; it has no such thing."""
+        """See `Matcher.forced`; outlines-core does not offer it."""
         return b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -51,12 +52,14 @@ class StructgenEngine(Engine):
         import structgen
 
         try:
-            return StructgenCompiled(structgen.compile(self._wanted(spec), self._vocabulary))
+            with warnings.catch_warnings():  # the schemas are as their authors wrote them
+                warnings.simplefilter("ignore", structgen.errors.MisspeltKeywordWarning)
+                return StructgenCompiled(structgen.compile(self._as_spec(spec), self._vocabulary))
         except structgen.errors.StructgenError as error:
             raise Refused(error.kind, str(error)) from error
 
-    def _wanted(self, spec: Spec) -> Any:
-        """The spec as structgen has it."""
+    def _as_spec(self, spec: Spec) -> Any:
+        """The spec as one of structgen's own types."""
         import structgen
 
         if spec.kind == JSON_SCHEMA:
@@ -74,7 +77,7 @@ class StructgenEngine(Engine):
 
 
 class StructgenCompiled:
-    """A constraint."""
+    """A constraint of structgen."""
 
     def __init__(self, constraint: Any) -> None:
         self._constraint = constraint
@@ -91,7 +94,7 @@ class StructgenCompiled:
 
 
 class StructgenMatcher:
-    """A state of a constraint."""
+    """A constraint and the state that the text has reached."""
 
     def __init__(self, constraint: Any, row: Row) -> None:
         self._constraint = constraint

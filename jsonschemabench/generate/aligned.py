@@ -27,7 +27,7 @@ from structgen.masks import bitmask
 from structgen.spec.regular import Regex
 from structgen.vocabulary.vocabulary import Vocabulary
 
-PARTICLES = 4  # and hypotheses of the beam
+PARTICLES = 4  # of SMC; also the width of the beam
 
 
 class OutOfTimeError(Exception):
@@ -83,7 +83,7 @@ class MatcherConstraint:
         return state >= 0 and any(has(self._mask(state), t) for t in self.vocabulary.eos_ids)
 
     def advance_bytes(self, state: int, data: bytes) -> int:
-        """Not known of other engines."""
+        """Not supported: engines take tokens only."""
         raise NotImplementedError
 
     def allowed_bytes(self, state: int) -> frozenset[int]:
@@ -102,7 +102,7 @@ class MatcherConstraint:
         return b""
 
     def core(self, state: int) -> int:
-        """No two states are known to be alike."""
+        """The state itself: no two states are known to have the same masks."""
         return state
 
     def _mask(self, state: int) -> Row:

@@ -39,7 +39,7 @@ MEANING = {
 
 
 def label(engine: str, sampler: str) -> str:
-    """What results call an engine under a sampler."""
+    """The name in results files of an engine under a sampler."""
     if sampler == "off":
         return UNCONSTRAINED
     return engine if sampler == "masked" else f"{engine}, {sampler}"

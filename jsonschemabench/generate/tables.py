@@ -14,7 +14,7 @@ from jsonschemabench.running.times import merged, quantile
 
 Record = dict[str, Any]
 
-NONE = "-"
+NONE = "-"  # where a figure does not apply
 
 
 def tables(header: dict[str, Any], records: Sequence[Record]) -> str:
@@ -36,7 +36,7 @@ def tables(header: dict[str, Any], records: Sequence[Record]) -> str:
 
 
 def coverage(records: Sequence[Record], engines: Sequence[str]) -> str:
-    """Who compiles how many schemas, and writes how many valid texts."""
+    """How many schemas each engine compiles, and how many valid texts it writes."""
     judged = [r for r in records if r["valid"] is not None]
     rows = []
     for engine in engines:

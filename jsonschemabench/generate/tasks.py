@@ -55,7 +55,7 @@ def demo_tasks(count: int, seed: int) -> list[Task]:
 
 
 def file_tasks(path: Path) -> tuple[list[Task], list[str]]:
-    """Tasks from JSON Lines of {prompt, schema, answer}, `id` as one likes; and what is none."""
+    """Tasks from JSON Lines of {prompt, schema, answer} and perhaps id, and errors."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -65,7 +65,7 @@ class DecodeStep:
         return linear(rms_norm(x, (x.shape[-1],)), self._output)
 
     def _attend(self, x: torch.Tensor, layer: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Attention of the new token; its own key and value take the last place in the cache."""
+        """Attention of the new token; its own key and value take the last position in the cache."""
         batch, shape = len(x), self._shape
         query = linear(x, layer["q"]).view(batch, shape.heads, 1, shape.head)
         for part, name in (("K", "k"), ("V", "v")):

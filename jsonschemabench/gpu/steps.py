@@ -34,7 +34,7 @@ WARMUP = 20  # steps before the clock runs; in them the rows travel and kernels 
 
 
 class Pool:
-    """Stands for a constraint: its state i has the i-th of POOL random rows.
+    """A stand-in for a constraint, whose state i has the i-th of POOL random rows.
 
     Like the rows of a JSON Schema, half of them allow most tokens and half of them few.
     """

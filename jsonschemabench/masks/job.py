@@ -35,7 +35,8 @@ from jsonschemabench.running.times import histogram
 from jsonschemabench.running.workers import PeakMemory
 from structgen import Vocabulary
 
-USES = ("first_use", "seen_before")
+USES = ("first_use", "seen_before")  # fields of a record
+#: Specs that an engine compiles before the first case.
 TRIVIAL = {JSON_SCHEMA: '{"type": "string"}', LARK: 'start: "a"', GBNF: 'root ::= "a"'}
 
 

@@ -14,7 +14,7 @@ from jsonschemabench.running.times import QUANTILES, merged, summary
 
 Record = dict[str, Any]
 
-FEW = 20  # cases; so many have a line each
+FEW = 20  # cases; up to so many have a line each
 CASE_NAMES = ["p50", "p90", "p99", "mean"]
 
 NAMES = [f"p{100 * q:g}" for q in QUANTILES] + ["max", "mean"]
@@ -30,8 +30,8 @@ def tables(header: dict[str, Any], records: Sequence[Record], engines: Sequence[
         f"{where}, vocabulary of {vocabulary['size']:,} tokens",
         outcome_table(records, engines),
     ]
-    taken = [{r["case"] for r in records if r["engine"] == e and USES[0] in r} for e in engines]
-    common = set.intersection(*taken) if taken else set()
+    compiled = [{r["case"] for r in records if r["engine"] == e and USES[0] in r} for e in engines]
+    common = set.intersection(*compiled) if compiled else set()
     cases = {r["case"] for r in records}
     if len(common) == len(cases) or len(engines) == 1:
         parts.append(time_table("Times, µs", records, engines))

@@ -40,7 +40,7 @@ from jsonschemabench.running.workers import Worker
 from jsonschemabench.suite.cases import Suite
 from jsonschemabench.suite.command import spec_of
 
-FINE, WORSE = 0, 1
+FINE, WORSE = 0, 1  # exit status
 ENGINE = "structgen"
 PACK = Path("maskbench") / "maskbench-dev.jsonl.gz"
 SHOWN = 100  # lines
@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
         sources = {"suite": suite_outcomes, "maskbench": maskbench_outcomes}
         for section, source in sources.items():
             if args.only in (None, section):
-                for place, measured in source(folder, in_child(worker), left_out):
-                    comparison.add(place, known[section].get(place), measured)
-                    found[section][place] = Entry.of(measured)
+                for name, measured in source(folder, in_child(worker), left_out):
+                    comparison.add(name, known[section].get(name), measured)
+                    found[section][name] = Entry.of(measured)
     _report(found, comparison)
     say_left_out(left_out)
     if not args.write:
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def in_child(worker: Worker) -> Judging:
-    """Judging in a child process, where a hang or a crash costs one case."""
+    """A judge that works in a child process, where a hang or a crash costs one case."""
 
     def judge(job: JudgeJob) -> Judgement:
         try:
@@ -190,6 +190,6 @@ def _report(found: Ratchet, comparison: Comparison) -> None:
             print(f"  {line}")
         if len(lines) > SHOWN:
             print(f"  and {len(lines) - SHOWN:,} more")
-    for what, places in (("not on record", comparison.new), ("changed since", comparison.changed)):
-        if places:
-            print(f"{what}, so not compared: {len(places)}, such as {', '.join(places[:3])}")
+    for what, names in (("not on record", comparison.new), ("changed since", comparison.changed)):
+        if names:
+            print(f"{what}, so not compared: {len(names)}, such as {', '.join(names[:3])}")

@@ -69,7 +69,7 @@ Ratchet = dict[str, dict[str, Entry]]  # by section, then by file of the suite o
 
 @dataclass
 class Comparison:
-    """A line for each test or case that fares worse or better.
+    """A line for each test or case whose outcome is worse or better than on record.
 
     new: files and datasets that are not on record; changed: those that had other tests then.
     """
@@ -79,18 +79,18 @@ class Comparison:
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
 
-    def add(self, place: str, entry: Entry | None, measured: Measured) -> None:
-        """Compare what was measured at a place with what is on record of it."""
+    def add(self, group: str, entry: Entry | None, measured: Measured) -> None:
+        """Compare the outcomes of a file or dataset with those on record, if there are any."""
         if entry is None:
-            self.new.append(place)
+            self.new.append(group)
         elif entry.digest != measured.digest:
-            self.changed.append(place)
+            self.changed.append(group)
         else:
             for name, outcome in measured.outcomes.items():
                 before = entry.others.get(name, PASS)
                 if outcome != before:
                     worse = OUTCOMES.index(outcome) < OUTCOMES.index(before)
-                    line = f"{place} {name}: {before} -> {outcome}"
+                    line = f"{group} {name}: {before} -> {outcome}"
                     if worse and measured.reasons.get(name):
                         line += f": {measured.reasons[name]}"
                     (self.worse if worse else self.better).append(line)
@@ -116,5 +116,5 @@ def write(ratchet: Ratchet, path: Path) -> None:
 
 
 def _lines(entries: Mapping[str, Entry]) -> Iterator[str]:
-    for place, entry in sorted(entries.items()):
-        yield f"  {json.dumps(place)}: {json.dumps(entry.to_json(), ensure_ascii=False)}"
+    for name, entry in sorted(entries.items()):
+        yield f"  {json.dumps(name)}: {json.dumps(entry.to_json(), ensure_ascii=False)}"

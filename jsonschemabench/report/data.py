@@ -180,7 +180,7 @@ def described(measure: str) -> tuple[str, str]:
 
 
 def rank(outcome: str) -> int:
-    """The place of an outcome, 0 the worst; one that is unknown counts as bad as a crash."""
+    """The rank of an outcome, 0 the worst; one that is unknown counts as bad as a crash."""
     return OUTCOMES.index(outcome) if outcome in OUTCOMES else 1
 
 

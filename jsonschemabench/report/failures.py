@@ -161,8 +161,8 @@ def _why(record: Record) -> str:
 def _instance(wrong: Mapping[str, Any]) -> str:
     valid = "valid" if wrong.get("valid") else "invalid"
     verdict = "accepted" if wrong.get("accepted") else "rejected"
-    place = wrong.get("position")
-    after = f" after {place:,} tokens" if isinstance(place, int) else ""
+    position = wrong.get("position")
+    after = f" after {position:,} tokens" if isinstance(position, int) else ""
     return f"<p>{valid}, but {verdict}{after}:</p>{_pre(wrong.get('data'))}"
 
 

@@ -30,7 +30,7 @@ def page(title: str, chapters: Sequence[Chapter], remarks: Sequence[str]) -> str
         "script": script,
         "script hash": f"sha256-{digest}",
     }
-    # All at once, so that nothing in a part is taken for the place of another.
+    # All at once, so that nothing in a part is mistaken for the placeholder of another.
     return re.sub(r"\{\{([a-z ]+)\}\}", lambda found: parts[found[1]], template)
 
 

@@ -51,8 +51,8 @@ def quantile(histogram: dict[str, Any], q: float) -> float:
     counts = np.cumsum(histogram["n"])
     if not len(counts):
         return float("nan")
-    place = int(np.searchsorted(counts, q * counts[-1], side="left"))
-    found = histogram["ns"][min(place, len(counts) - 1)]
+    index = int(np.searchsorted(counts, q * counts[-1], side="left"))
+    found = histogram["ns"][min(index, len(counts) - 1)]
     return float(min(found, histogram["max_ns"]))
 
 

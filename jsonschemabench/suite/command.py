@@ -45,15 +45,15 @@ def add_parser(commands: Any) -> None:
         "engines. Prints tables by draft and by keyword, and writes every record to --out.",
     )
     work = parser.add_argument_group("work")
-    place = work.add_mutually_exclusive_group()
-    place.add_argument(
+    folder = work.add_mutually_exclusive_group()
+    folder.add_argument(
         "--dir",
         type=Path,
         metavar="DIR",
         help="the suite, or a folder that holds it (default: what STRUCTGEN_DATA names, then "
         "../shared/data, then what --download has fetched)",
     )
-    place.add_argument(
+    folder.add_argument(
         "--download", action="store_true", help="fetch the suite with git, or what is new in it"
     )
     work.add_argument(

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 RIGHT = (PASS, REFUSED_UNSATISFIABLE)
 COLUMNS = [outcome for outcome in OUTCOMES[::-1] if outcome != INCOMPLETE]
 SHOWN = 200  # characters of the explanation of a failure
-#: how the tables by keyword call what is not right
+#: Short names of wrong outcomes, for the tables by keyword.
 SHORT = {
     ACCEPTED_INVALID: "invalid",
     CRASH: "crash",
@@ -50,7 +50,7 @@ def tables(header: dict[str, Any], records: Sequence[Record], engines: Sequence[
 
 
 def draft_table(draft: str, records: Sequence[Record], engines: Sequence[str]) -> str:
-    """Outcomes of tests and of whole cases; a case fares as its worst test does."""
+    """Outcomes of tests and of whole cases; a case has the outcome of its worst test."""
     rows = []
     for engine in engines:
         own = [r for r in records if r["engine"] == engine]
@@ -86,8 +86,8 @@ def failures(records: Sequence[Record]) -> str:
             by_outcome[outcome].append(number)
         for outcome, numbers in by_outcome.items():
             if outcome not in RIGHT:
-                place = f"{record['case']}/{_ranges(numbers)}"
-                line = f"{outcome}: {record['engine']}: {place}: {_why(record, outcome)}"
+                tests = f"{record['case']}/{_ranges(numbers)}"
+                line = f"{outcome}: {record['engine']}: {tests}: {_why(record, outcome)}"
                 lines.append((OUTCOMES.index(outcome), line))
     return "\n".join(line for _, line in sorted(lines))
 

@@ -89,12 +89,14 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     """The spec that SPEC names: a schema (file, `-`, text), `module:Model`, a grammar, or tools.
 
     `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start` and
-    `lexing`, which are for grammars, `tool_format`, with which SPEC is a list of tools, and
-    `regex`, with which it is a pattern.
+    `lexing`, which are for grammars, `tool_format`, with which SPEC is a list of tools, `regex`,
+    with which it is a pattern, and `strict`, with which a misspelt keyword is an error.
     """
     import structgen
+    from structgen.schema.report.slips import look_for_slips
 
     options = dict(options)
+    strict = options.pop("strict", False)
     if options.pop("regex", False):
         return structgen.Regex(argument(source, "--regex"))
     tool_format = options.pop("tool_format", None)
@@ -117,7 +119,10 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     if not isinstance(schema, dict | bool):
         kind = "text" if isinstance(schema, str) else json.dumps(schema)[:40]
         _broken(f"the schema is {kind}", shown(source), "an object, true or false")
-    return structgen.JsonSchema(schema, **options)
+    spec = structgen.JsonSchema(schema, **options)
+    if strict:
+        look_for_slips(spec, strict=True)
+    return spec
 
 
 def is_inline(source: str) -> bool:

@@ -98,16 +98,19 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def with_patterns(argv: Sequence[str]) -> list[str]:
     """The arguments with `--regex=PATTERN` as two, and patterns that begin like options wrapped."""
     found: list[str] = []
-    for i, argument in enumerate(argv):
-        pattern = argument.partition("=")[2] if argument.startswith(f"{REGEX}=") else argument
-        if pattern is not argument:
-            found.append(REGEX)
-        elif i == 0 or argv[i - 1] != REGEX:
+    for before, argument in zip(("", *argv), argv, strict=False):
+        if argument.startswith(f"{REGEX}="):
+            found += [REGEX, _wrapped(argument.removeprefix(f"{REGEX}="))]
+        elif before == REGEX and not _OPTION.fullmatch(argument):
+            found.append(_wrapped(argument))
+        else:
             found.append(argument)
-            continue
-        is_option = pattern is argument and _OPTION.fullmatch(pattern)
-        found.append(pattern if is_option or not pattern.startswith("-") else f"(?:{pattern})")
     return found
+
+
+def _wrapped(pattern: str) -> str:
+    """The same pattern, in a form that argparse does not take for an option."""
+    return f"(?:{pattern})" if pattern.startswith("-") else pattern
 
 
 def build_parser() -> argparse.ArgumentParser:

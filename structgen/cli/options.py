@@ -73,12 +73,16 @@ def add_schema(
         default="assert",
         help="whether `format` is enforced where it is known (default: assert)",
     )
+    group.add_argument(
+        "--strict", action="store_true", help="a misspelt keyword is an error, and no warning"
+    )
 
 
 def schema_options(args: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments for `structgen.JsonSchema`, and those for other specs that were given."""
     given: dict[str, Any] = {
         "regex": args.regex or None,
+        "strict": args.strict or None,
         "start": args.start,
         "lexing": args.lexing,
         "tool_format": args.tool_format,

@@ -23,6 +23,7 @@ from structgen.errors import ArtifactError
 from structgen.masks.shared import shared_masks
 from structgen.masks.shared_file import SavedParts, digest_of, save
 from structgen.schema.coerce import coerce
+from structgen.schema.report.slips import look_for_slips
 from structgen.spec.base import Spec
 from structgen.util.container import remove_leftovers
 from structgen.vocabulary.vocabulary import checked_vocabulary
@@ -64,12 +65,15 @@ class Cache:
         self._live: WeakValueDictionary[str, Constraint] = WeakValueDictionary()
         self._opened: WeakSet[Vocabulary] = WeakSet()  # whose shared parts have been looked for
 
-    def compile(self, spec: Any, vocabulary: Vocabulary) -> Constraint:
+    def compile(self, spec: Any, vocabulary: Vocabulary, *, strict: bool = False) -> Constraint:
         """The constraint of a spec: the one in use, from its file, or compiled and written.
 
-        Takes and raises what `structgen.compile` does.
+        Takes and raises what `structgen.compile` does. It warns of misspelt keywords when it
+        compiles; with `strict` they are an error in any case.
         """
         wanted = coerce(spec)
+        if strict:
+            look_for_slips(wanted, strict=True)
         self._open(checked_vocabulary(vocabulary))
         key = artifact.key_of(wanted, vocabulary)
         found = self._live.get(key)

@@ -17,24 +17,17 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from typing import Any
 
 from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
 from structgen.constraint.loading import load as load_artifact
-from structgen.errors import (
-    ArgumentError,
-    MisspeltKeywordWarning,
-    SpecError,
-    ValidationError,
-)
+from structgen.errors import ArgumentError, ValidationError
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
-from structgen.schema.report.faults import fault_of
-from structgen.schema.report.slips import slips_in
+from structgen.schema.report.faults import NO_FAULT, fault_of
+from structgen.schema.report.slips import look_for_slips
 from structgen.spec.base import Spec
-from structgen.util.callers import outside
 from structgen.util.json_pointer import json_pointer
 from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
@@ -54,23 +47,9 @@ def compile(  # noqa: A001  the contract's name
     the culprit.
     """
     wanted = coerce(spec)
-    if isinstance(wanted, JsonSchema):
-        _look_for_slips(wanted.schema, strict=strict)
+    look_for_slips(wanted, strict=strict)
     check_integer("max_bytes", max_bytes, "a number of bytes, such as 64 << 20")
     return constraint_of(wanted, checked_vocabulary(vocabulary), max_bytes)
-
-
-def _look_for_slips(schema: Any, *, strict: bool) -> None:
-    for slip in slips_in(schema):
-        if strict:
-            raise SpecError(
-                f"{slip.name!r} is no keyword and restricts nothing",
-                location=slip.pointer,
-                expected=f"{slip.meant!r}, perhaps",
-                hint="names that begin with x- are never taken for keywords",
-            )
-        warning = MisspeltKeywordWarning(str(slip), *slip)
-        warnings.warn(warning, stacklevel=outside())
 
 
 def load(
@@ -107,20 +86,20 @@ def check(spec: Any, text: Any, *, exact_layout: bool = False) -> None:
         return
     else:
         wrong = "the text ends too soon"
-    path, fault = "", None
+    path, fault = "", NO_FAULT
     if isinstance(wanted, JsonSchema):
         path = json_pointer(data[:count])
         fault = fault_of(wanted, data, count, path)
     raise ValidationError(
-        f"{fault.message}; {wrong}" if fault else wrong,
+        f"{fault.message}; {wrong}" if fault.message else wrong,
         offset=count,
         path=path,
         location=f"byte {count}",
         expected=wanted.expected(automaton, at, data[:count]),
-        keyword=fault.keyword if fault else "",
-        schema_path=fault.schema_path if fault else "",
-        value_path=(fault.path or "") if fault else "",
-        reason=fault.message if fault else "",
+        keyword=fault.keyword,
+        schema_path=fault.schema_path,
+        value_path=fault.path,
+        reason=fault.message,
     )
 
 

@@ -12,6 +12,8 @@ from structgen.constraint.constraint import MAX_BYTES, STATE_BYTES
 from structgen.errors import VocabularyError
 from structgen.generation.closing import Closer, Speller
 from structgen.generation.interfaces import Constraint
+from structgen.schema.coerce import coerce, is_constraint
+from structgen.schema.report.slips import look_for_slips
 from structgen.vocabulary.vocabulary import Vocabulary
 
 _STATES = 0.25  # share of a constraint's memory that its states may take
@@ -21,8 +23,8 @@ class CompiledSpecs:
     """The constraints of the specs used last, for one vocabulary. Safe to share between threads.
 
     Each takes about `max_bytes` at most. States of a constraint never expire, so one that has too
-    many of them is compiled again for the next texts. Attribute: `speller`, which writes bytes in
-    the vocabulary's tokens.
+    many of them is compiled again for the next texts. Attributes: `speller`, which writes bytes in
+    the vocabulary's tokens; `kept`, how many constraints are kept.
     """
 
     def __init__(
@@ -30,17 +32,20 @@ class CompiledSpecs:
     ) -> None:
         self._vocabulary = vocabulary
         self.speller = speller
-        self._kept = kept
+        self.kept = kept
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
 
-    def get(self, spec: Any) -> tuple[Constraint, Closer]:
+    def get(self, spec: Any, *, strict: bool = False) -> tuple[Constraint, Closer]:
         """The constraint of a spec, and what ends its texts; a compiled constraint is taken as is.
 
-        VocabularyError when it was compiled for another vocabulary; else what compiling raises.
+        VocabularyError when it was compiled for another vocabulary; else what compiling raises,
+        with `strict` for misspelt keywords as well.
         """
-        compiled = hasattr(spec, "fill_mask") and hasattr(spec, "advance")
+        compiled = is_constraint(spec)
+        if strict:
+            look_for_slips(spec.spec if compiled else coerce(spec), strict=True)
         key = ("id", id(spec)) if compiled else _key(spec)
         with self._lock:
             known = self._found.get(key)
@@ -51,7 +56,7 @@ class CompiledSpecs:
         closer = Closer(constraint, self.speller)
         with self._lock:
             self._found[key] = (spec, constraint, closer)  # keeping the spec keeps its id unique
-            while len(self._found) > self._kept:
+            while len(self._found) > self.kept:
                 self._found.popitem(last=False)
         return constraint, closer
 

@@ -206,7 +206,7 @@ class Generator:
                 'stop is "eos", and neither tokenizer nor model names an end token',
                 hint='give stop="complete"',
             )
-        constraint, closer = self.specs.get(spec)
+        constraint, closer = self.specs.get(spec, strict=settings.strict)
         return Request(
             prompt=ids,
             constraint=constraint,

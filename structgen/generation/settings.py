@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     weight: Weigh | None
     transforms: Sequence[Transform]
     speculate: Any
+    strict: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Settings:
         `structgen.generation.speculation.names`
         ("suffix", "copy", "recycling", ...) drafts in this way alone; a drafter or a Speculation
         of `structgen.generation.speculation` as it says.
+    strict: whether a misspelt keyword of a schema is a SpecError, as for `structgen.compile`.
     """
 
     temperature: float = 1.0
@@ -74,6 +76,7 @@ class Settings:
     weight: Weigh | None = None
     transforms: Sequence[Transform] = ()
     speculate: Any = None
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if not is_integer(self.max_tokens, 1):
@@ -87,6 +90,8 @@ class Settings:
             refuse("stop_sequences", stops, "a list of strings that are not empty")
         if self.on_truncation not in {"close", "raise"}:
             refuse("on_truncation", self.on_truncation, '"close" or "raise"')
+        if not isinstance(self.strict, bool):
+            refuse("strict", self.strict, "True or False")
         check_chat(self.chat)
         check_speculate(self.speculate)
 

@@ -7,27 +7,30 @@ beams may be permuted, rows repeated, and drafts tried and dropped, and the mask
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-import torch
-import transformers
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError, VocabularyError
-from structgen.generation import gpu
 from structgen.generation.interfaces import Constraint
 from structgen.masks import bitmask
+from structgen.schema.coerce import is_constraint
 from structgen.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import torch
+
+    from structgen.generation.gpu import RowTable
 
 Prefix = tuple[int, ...]
 
 
-class LogitsProcessor(transformers.LogitsProcessor):
+class LogitsProcessor:
     """Lets `model.generate(..., logits_processor=LogitsProcessorList([this]))` write what fits.
 
     spec: what `structgen.compile` takes, compiled for `tokenizer`; or, without a tokenizer, a
@@ -46,7 +49,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
     supported.
     """
 
-    supports_continuous_batching = False
+    supports_continuous_batching = False  # as transformers asks processors that it has not written
 
     def __init__(
         self,
@@ -61,14 +64,14 @@ class LogitsProcessor(transformers.LogitsProcessor):
             raise GenerationError("there is no constraint", expected="one, or one per prompt")
         self._tokenizer = tokenizer
         self._eos_ids = None if eos_ids is None else tuple(eos_ids)
-        self._table: gpu.RowTable | None = None  # mask rows where the scores are
+        self._table: RowTable | None = None  # mask rows where the scores are
         self._set(tuple(map(self._constraint, self._specs)))
         self._given_length = prompt_length
         self.reset()
 
     def _constraint(self, spec: Any) -> Constraint:
         """The constraint of a spec for the tokenizer, or the constraint that was given."""
-        if hasattr(spec, "fill_mask") and hasattr(spec, "advance"):
+        if is_constraint(spec):
             constraint: Constraint = spec
             return constraint
         if self._tokenizer is None:
@@ -110,7 +113,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._latest: dict[tuple[int, Prefix], int] = {}
         self._known: dict[tuple[int, Prefix], int] = {}
 
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """scores float[rows, V], with -inf where a token would break a row's constraint.
 
         A row that has ended, or was already broken from outside, gets its end tokens alone.
@@ -136,7 +139,7 @@ class LogitsProcessor(transformers.LogitsProcessor):
         self._latest = seen
         allowed = scores.clone()
         self._apply(allowed, [self._endings[i // share] for i in range(len(rows))], states)
-        return allowed  # type: ignore[return-value]  # a clone of the same type
+        return allowed
 
     def _apply(
         self, scores: torch.Tensor, constraints: Sequence[_WithEndings], states: Sequence[int]
@@ -148,6 +151,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
                 constraint.fill_mask(state, mask)
             bitmask.apply(scores, masks)
             return
+        from structgen.generation import gpu  # which imports torch
+
         table = self._table
         if table is None or (table.vocab_size, table.device) != (scores.shape[1], scores.device):
             table = self._table = gpu.RowTable(scores.shape[1], scores.device)

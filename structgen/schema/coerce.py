@@ -30,6 +30,11 @@ class HasSpec(Protocol):
         """The spec."""
 
 
+def is_constraint(value: object) -> bool:
+    """Whether something is a compiled constraint, which anybody may write, and no spec."""
+    return hasattr(value, "fill_mask") and hasattr(value, "advance")
+
+
 def coerce(spec: Any) -> Spec:
     """The spec that a user's object means: a spec, a Python type, or a schema as dict or bool.
 
@@ -72,7 +77,7 @@ def _meant(value: Any) -> str:
         return "for any JSON use {}, for any text structgen.FreeText()"
     if isinstance(value, type):
         return f"make an object of it: structgen.{value.__name__}(...)"
-    if hasattr(value, "fill_mask") and hasattr(value, "advance"):
+    if is_constraint(value):
         return "it is compiled already; its own spec is constraint.spec"
     if looks_like_vocabulary(value):
         return "the spec comes first: compile(spec, vocabulary)"

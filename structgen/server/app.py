@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from structgen.server.endpoints.chat import Chat, sse
 from structgen.server.endpoints.completions import Completion
 from structgen.server.endpoints.responses import Responses
-from structgen.server.errors import ApiError, of_problems
+from structgen.server.errors import ApiError, of_failure, of_problems
 from structgen.server.gate import Gate
 from structgen.server.jobs import Job
 from structgen.server.requests.responses_wire import ResponsesRequest
@@ -179,7 +179,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
-        found = of_problems(error.errors())
+        found = of_problems([{**e, "loc": e["loc"][1:]} for e in error.errors()], error.body)
         return JSONResponse(found.body(), found.status)
 
     @app.exception_handler(HTTPException)
@@ -191,6 +191,5 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> JSONResponse:
-        text = f"the server failed: {type(error).__name__}"
-        found = ApiError(text, code="internal_error", status=500, kind="server_error")
+        found = of_failure(error)
         return JSONResponse(found.body(), found.status)

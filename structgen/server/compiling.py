@@ -5,41 +5,37 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from structgen.errors import StructgenError
 from structgen.generation.compiled import CompiledSpecs
-from structgen.server.errors import ApiError, of_structgen
+from structgen.server.errors import FAILED, ApiError, of_structgen
 from structgen.server.metrics import Metrics
 from structgen.server.requests.specs import Wanted
 from structgen.server.settings import Limits
 
-Found = TypeVar("Found")
-
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """A spec that is being compiled, and how many requests wait for it."""
+class _Compilation:
+    """A spec that is being compiled. `done` is `future`, for the event loop."""
 
     future: Future[Any]
+    done: asyncio.Future[Any]
     waiters: int = 0
 
 
 class Compiler:
     """Compiles for one event loop. A spec waits in the queue until a thread is free."""
 
-    def __init__(self, specs: CompiledSpecs, metrics: Metrics, threads: int, kept: int) -> None:
-        """`specs` keeps what is compiled, `kept` of them."""
+    def __init__(self, specs: CompiledSpecs, metrics: Metrics, threads: int) -> None:
+        """`specs` keeps what is compiled."""
         self._specs = specs
         self._metrics = metrics
         self._pool = ThreadPoolExecutor(threads, "structgen-compile")
-        self._others = ThreadPoolExecutor(threads, "structgen-prepare")
-        self._flying: dict[str, _Flight] = {}
-        self._known: OrderedDict[str, Any] = OrderedDict()
-        self._kept = kept
+        self._under_way: dict[str, _Compilation] = {}
+        self._known: OrderedDict[str, Any] = OrderedDict()  # those that `specs` keeps
 
     async def spec(self, asked: Wanted, limits: Limits) -> Any:
         """The spec, compiled. ApiError 400 if it is refused, too large or takes too long.
@@ -58,43 +54,49 @@ class Compiler:
             self._known.move_to_end(key)
             self._metrics.cache.labels("hit").inc()
             return self._known[key]
-        flight = self._flying.get(key)
-        self._metrics.cache.labels("miss" if flight is None else "joined").inc()
-        if flight is None:
-            flight = self._flying[key] = _Flight(self._pool.submit(self._compile, asked))
+        joined = key in self._under_way
+        self._metrics.cache.labels("joined" if joined else "miss").inc()
+        compilation = self._under_way[key] if joined else self._begin(asked)
         try:
-            found = await self._wait(flight, limits.compile_seconds)
+            return await self._wait(compilation, limits.compile_seconds)
         except StructgenError as error:
             self._metrics.refused.labels(error.kind).inc()
             raise of_structgen(error, asked.param) from error
         except TimeoutError:
             self._metrics.refused.labels("compile_timeout").inc()
-            raise _too_slow(asked, limits, begun=flight.future.running()) from None
+            raise _too_slow(asked, limits, begun=compilation.future.running()) from None
         finally:
-            if flight.future.done() or (not flight.waiters and flight.future.cancel()):
-                self._flying.pop(key, None)
-        self._known[key] = found
-        while len(self._known) > self._kept:
-            self._known.popitem(last=False)
-        return found
-
-    async def aside(self, work: Callable[[], Found]) -> Found:
-        """The result of some other work that is too slow for the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._others, work)
+            if not compilation.waiters and compilation.future.cancel():
+                self._end(key, compilation)
 
     def close(self) -> None:
         """Take no more work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._others.shutdown(wait=False, cancel_futures=True)
 
-    async def _wait(self, flight: _Flight, seconds: float) -> Any:
+    def _begin(self, asked: Wanted) -> _Compilation:
+        future = self._pool.submit(self._compile, asked)
+        found = _Compilation(future, asyncio.wrap_future(future))
+        found.done.add_done_callback(lambda _: self._end(asked.key, found))
+        self._under_way[asked.key] = found
+        return found
+
+    def _end(self, key: str, ended: _Compilation) -> None:
+        """Keep the spec, unless it was refused or given up. A compilation may end twice."""
+        if self._under_way.get(key) is not ended:
+            return
+        del self._under_way[key]
+        if not ended.future.cancelled() and ended.done.exception() is None:
+            self._known[key] = ended.done.result()
+            while len(self._known) > self._specs.kept:
+                self._known.popitem(last=False)
+
+    async def _wait(self, compilation: _Compilation, seconds: float) -> Any:
         begin = time.monotonic()
-        flight.waiters += 1
+        compilation.waiters += 1
         try:
-            waiting = asyncio.shield(asyncio.wrap_future(flight.future))
-            return await asyncio.wait_for(waiting, seconds)
+            return await asyncio.wait_for(asyncio.shield(compilation.done), seconds)
         finally:
-            flight.waiters -= 1
+            compilation.waiters -= 1
             self._metrics.waiting.labels("compile").observe(time.monotonic() - begin)
 
     def _compile(self, asked: Wanted) -> Any:
@@ -121,5 +123,5 @@ def _too_slow(asked: Wanted, limits: Limits, *, begun: bool) -> ApiError:
         param=asked.param,
         status=503,
         code="compilers_busy",
-        kind="server_error",
+        kind=FAILED,
     )

@@ -1,6 +1,6 @@
 """The thread that owns the model: all requests at once, one forward pass for a token of each.
 
-    waiting jobs ──▶ prefill, first token ──▶ join the batch ──▶ forward ──▶ mask, draw, tell ──┐
+    waiting jobs ──▶ prefill, first token ──▶ join the batch ──▶ forward ──▶ mask, draw, send ──┐
                                                                    ▲                            │
                                                                    └── ended rows leave ◀───────┘
 
@@ -11,6 +11,7 @@ turns. An error of one row ends its own request only.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -22,15 +23,17 @@ from typing import Any, cast
 
 from structgen.errors import StructgenError
 from structgen.generation.interfaces import DrawingLogits, Logits, Target
+from structgen.generation.loop import draws_on_device
 from structgen.generation.row import Row
 from structgen.masks import bitmask
-from structgen.server.errors import ApiError, of_structgen
+from structgen.server.errors import FAILED, ApiError, of_failure, of_structgen
 from structgen.server.jobs import Job, Piece
 from structgen.server.metrics import Metrics
-from structgen.server.probabilities import Recorder, recorder_of
+from structgen.server.probabilities import Recorder
 
+_LOG = logging.getLogger(__name__)
 _PREFILL_TOKENS = 16_384  # padded tokens of prompts read in one pass
-_LOOK = 64  # tokens of a row between two looks at the states of its constraint
+_CHECK_EVERY = 64  # tokens of a row between two checks of the states of its constraint
 
 
 @dataclass(slots=True, eq=False)
@@ -131,8 +134,8 @@ class Engine:
                     break
             try:
                 self._turn()
-            except Exception as error:  # noqa: BLE001  # told to all; the server goes on
-                self._fail_all(_told(error))
+            except Exception as error:  # noqa: BLE001  # all jobs get it; the server goes on
+                self._fail_all(_api_error(error))
         self._fail_all(_stopping())
 
     def _turn(self) -> None:
@@ -144,12 +147,12 @@ class Engine:
                     tokens = [one.row.tokens[-1:] for one in batch.live]
                     self._step(batch.live, self._target.forward(batch.cache, tokens))
                 except Exception as error:  # noqa: BLE001  # of the model: the batch is lost
-                    self._fail([one.job for one in batch.live], _told(error))
+                    self._fail([one.job for one in batch.live], _api_error(error))
                 else:
                     self._metrics.steps.inc()
             if not self._leave(batch):
                 self._batches.remove(batch)
-        self._tell()
+        self._send()
         self._metrics.rows.set(self.busy[0])
 
     def _admit(self) -> None:
@@ -173,7 +176,7 @@ class Engine:
                 for number, row in enumerate(job.rows):  # a spec whose one text is empty
                     if row.finish is not None:
                         self._note(job, Piece(number, row.take_piece(), (), row.finish))
-                chosen += [_Live(job, i, job.rows[i], recorder_of(job.top)) for i in rows]
+                chosen += [_Live(job, i, job.rows[i], _recorder(job)) for i in rows]
             self._metrics.queued.set(len(self._waiting))
         if chosen:
             self._prefill(chosen)
@@ -184,8 +187,8 @@ class Engine:
         try:
             cache, logits = self._target.prefill(prompts)
             self._step(chosen, logits)
-        except Exception as error:  # noqa: BLE001  # told to those whose prompts these are
-            self._fail([one.job for one in chosen], _told(error))
+        except Exception as error:  # noqa: BLE001  # of the model, for these prompts
+            self._fail([one.job for one in chosen], _api_error(error))
             return
         self._metrics.tokens.labels("prompt").inc(sum(map(len, prompts)))
         new = _Batch(cache, chosen)
@@ -202,10 +205,8 @@ class Engine:
         ready = [self._mask_ready(one) for one in live]
         if not any(ready):
             return
-        on_device = isinstance(logits, DrawingLogits) and not any(
-            one.row.request.weight or one.row.request.transforms or one.job.top for one in live
-        )
-        if on_device:
+        wants_logits = any(one.job.top for one in live)
+        if draws_on_device(logits, [one.row for one in live]) and not wants_logits:
             self._draw_on_device(live, ready, cast(DrawingLogits, logits))
         else:
             self._draw_on_host(live, ready, logits)
@@ -222,10 +223,10 @@ class Engine:
         begin = time.perf_counter()
         try:
             constraint.mask_view(one.row.state)
-            if len(one.row.tokens) % _LOOK == _LOOK - 1:
+            if len(one.row.tokens) % _CHECK_EVERY == _CHECK_EVERY - 1:
                 _check_states(constraint, one.job.states)
         except Exception as error:  # noqa: BLE001
-            self._fail([one.job], _told(error))
+            self._fail([one.job], _api_error(error))
             return False
         self._metrics.mask_made(time.perf_counter() - begin)
         return True
@@ -250,7 +251,7 @@ class Engine:
             try:
                 one.row.step(scores[i], float(log_raw[i]))
             except Exception as error:  # noqa: BLE001  # of this row alone
-                self._fail([one.job], _told(error))
+                self._fail([one.job], _api_error(error))
                 continue
             if one.recorder is not None:
                 one.recorder.after(one.row, scores[i])
@@ -272,15 +273,15 @@ class Engine:
             try:
                 one.row.take(found)
             except Exception as error:  # noqa: BLE001  # of this row alone
-                self._fail([one.job], _told(error))
+                self._fail([one.job], _api_error(error))
                 continue
             if one.recorder is not None:
                 one.recorder.after(one.row, None)
 
-    # -- what is told -----------------------------------------------------------------------------
+    # -- what the event loops get -----------------------------------------------------------------
 
     def _written(self, one: _Live) -> None:
-        """Note what a row has written, if its job wants to know now."""
+        """Note what a row has written, if its job wants it now."""
         row, job = one.row, one.job
         if row.finish is None and not job.stream:
             return
@@ -302,7 +303,7 @@ class Engine:
             self._waiting.clear()
         self._batches.clear()
         self._fail(jobs, error)
-        self._tell()
+        self._send()
         self._metrics.rows.set(0)
         self._metrics.queued.set(0)
 
@@ -332,7 +333,7 @@ class Engine:
         batch.live = [batch.live[i] for i in stay]
         return bool(stay)
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         """Hand all that has happened to the event loops, each woken once."""
         events: list[tuple[Job, list[Piece] | ApiError]] = [
             (job, pieces) for job, pieces in self._events.items() if job not in self._failures
@@ -341,14 +342,14 @@ class Engine:
         self._events, self._failures = {}, {}
         events.sort(key=lambda event: id(event[0].loop))
         for _, group in groupby(events, key=lambda event: id(event[0].loop)):
-            told = list(group)
+            sent = list(group)
             with suppress(RuntimeError):  # the loop has been closed, and with it who waited
-                told[0][0].loop.call_soon_threadsafe(_deliver, told)
+                sent[0][0].loop.call_soon_threadsafe(_deliver, sent)
 
 
 def _deliver(events: Sequence[tuple[Job, list[Piece] | ApiError]]) -> None:
     for job, event in events:
-        job.tell(event)
+        job.put(event)
 
 
 def _check_states(constraint: Any, most: int) -> None:
@@ -359,17 +360,18 @@ def _check_states(constraint: Any, most: int) -> None:
         )
 
 
-def _told(error: Exception) -> ApiError:
+def _recorder(job: Job) -> Recorder | None:
+    return None if job.top is None else Recorder(job.top)
+
+
+def _api_error(error: Exception) -> ApiError:
+    """What a client gets of an error; what nobody has raised on purpose goes to the log."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, StructgenError):
         return of_structgen(error, None)
-    return ApiError(
-        f"the server failed: {type(error).__name__}: {error}",
-        status=500,
-        code="internal_error",
-        kind="server_error",
-    )
+    _LOG.error("a text was given up", exc_info=error)
+    return of_failure(error)
 
 
 def _too_late() -> ApiError:
@@ -377,9 +379,9 @@ def _too_late() -> ApiError:
         "the time that a request may take is up",
         status=504,
         code="timeout",
-        kind="server_error",
+        kind=FAILED,
     )
 
 
 def _stopping() -> ApiError:
-    return ApiError("the server is stopping", status=503, code="stopping", kind="server_error")
+    return ApiError("the server is stopping", status=503, code="stopping", kind=FAILED)

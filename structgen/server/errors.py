@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from structgen.errors import (
     BudgetError,
     GrammarError,
@@ -13,10 +15,11 @@ from structgen.errors import (
 )
 
 INVALID = "invalid_request_error"
+FAILED = "server_error"
 
 
-class ApiError(Exception):
-    """A request that fails.
+class ApiError(HTTPException):
+    """A request that fails. An HTTPException, since FastAPI lets no other pass a request's body.
 
     Attributes: `status`; `message`; `kind`, OpenAI's `type`; `param`, the field of the request;
     `code`; `more`, such as `location`, the JSON Pointer or line in the spec.
@@ -32,7 +35,7 @@ class ApiError(Exception):
         kind: str = INVALID,
         more: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(status, message)
         self.message = message
         self.param = param
         self.code = code
@@ -63,11 +66,21 @@ def of_structgen(error: StructgenError, param: str | None) -> ApiError:
     return ApiError(str(error), param=param, code=error.kind, more=more)
 
 
-def of_problems(problems: Sequence[Any], prefix: str = "") -> ApiError:
-    """The first of Pydantic's errors; what is unknown is said before what is missing."""
-    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
-    place = prefix + dotted(first["loc"])
-    if first["type"] == "extra_forbidden":
+def of_failure(error: Exception) -> ApiError:
+    """An error that nobody has raised on purpose; what it says is for the log."""
+    text = f"the server failed: {type(error).__name__}"
+    return ApiError(text, code="internal_error", status=500, kind=FAILED)
+
+
+def of_problems(problems: Sequence[Any], given: Any, prefix: str = "") -> ApiError:
+    """One of Pydantic's errors about what was given: an unknown field, else the deepest.
+
+    (Where a field may be of several types, there are errors about each of them.)
+    """
+    found = [(problem, _steps(problem, given)) for problem in problems]
+    first, steps = max(found, key=lambda pair: (_is_unknown(pair[0]), len(pair[1])))
+    place = dotted(steps, prefix)
+    if _is_unknown(first):
         return ApiError(
             f"there is no field {place!r} here; nothing is ignored, so the request is refused",
             param=place,
@@ -80,12 +93,27 @@ def of_problems(problems: Sequence[Any], prefix: str = "") -> ApiError:
     return ApiError(message, param=place or None, code=code)
 
 
-def dotted(parts: Sequence[str | int]) -> str:
-    """A place in the request: `messages[0].content`. Names of union members are left out."""
-    text = ""
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        elif part.isidentifier() and part not in {"body", "str", "dict", "list", "int", "float"}:
-            text += f".{part}" if text else part
+def _is_unknown(problem: Any) -> bool:
+    return bool(problem["type"] == "extra_forbidden")
+
+
+def _steps(problem: Any, given: Any) -> list[str | int]:
+    """The keys and indices that lead to a problem in what was given.
+
+    Pydantic's own place has the names of types, too, between them.
+    """
+    steps: list[str | int] = []
+    for part in problem["loc"]:
+        is_key = part in given if isinstance(given, dict) else False
+        if is_key or (isinstance(given, list) and isinstance(part, int) and part < len(given)):
+            steps.append(part)
+            given = given[part]
+    return [*steps, problem["loc"][-1]] if problem["type"] == "missing" else steps
+
+
+def dotted(steps: Sequence[str | int], prefix: str = "") -> str:
+    """A place in the request: `messages[0].content`."""
+    text = prefix
+    for step in steps:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hmac
-import json
 from collections import Counter
 
 from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from structgen.server.errors import ApiError
@@ -24,53 +24,51 @@ class Gate:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._under_way: Counter[str] = Counter()
+        self._under_way: Counter[Tenant] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or answer it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path = scope["path"]
+        path, headers = scope["path"], Headers(scope=scope)
         name, status = "", 0
 
         async def noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message.get("headers", []), (b"server", _SERVER)]
-                message = {**message, "headers": headers}
+                message = {**message, "headers": [*message["headers"], (b"server", _SERVER)]}
             await send(message)
 
         try:
-            tenant = self._tenant(Headers(scope=scope), path)
+            tenant = self._tenant(headers, path)
             name = tenant.name
-            self._check_length(Headers(scope=scope), tenant)
+            self._check_length(headers, tenant)
             scope.setdefault("state", {})["tenant"] = tenant
             if path in _COUNTED:
                 await self._counted(tenant, scope, self._limited(receive, tenant), noted)
             else:
                 await self._app(scope, receive, noted)
         except ApiError as error:
-            if not status:
-                await _refuse(error, noted)
+            await JSONResponse(error.body(), error.status)(scope, receive, noted)
         finally:
             endpoint = path if path in _COUNTED else "other"
             self._metrics.requests.labels(endpoint, name, str(status)).inc()
 
     async def _counted(self, tenant: Tenant, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._under_way[tenant.name] >= tenant.limits.concurrent:
+        if self._under_way[tenant] >= tenant.limits.concurrent:
             raise ApiError(
                 f"{tenant.limits.concurrent} requests with this key are under way already",
                 status=429,
                 code="too_many_requests",
                 kind="rate_limit_error",
             )
-        self._under_way[tenant.name] += 1
+        self._under_way[tenant] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._under_way[tenant.name] -= 1
+            self._under_way[tenant] -= 1
 
     def _tenant(self, headers: Headers, path: str) -> Tenant:
         keys = self._settings.keys
@@ -120,13 +118,3 @@ def _too_large(tenant: Tenant) -> ApiError:
         status=413,
         code="request_too_large",
     )
-
-
-async def _refuse(error: ApiError, send: Send) -> None:
-    body = json.dumps(error.body()).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

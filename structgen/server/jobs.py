@@ -43,7 +43,7 @@ class Job:
     let_go: bool = False
     _queue: asyncio.Queue[list[Piece] | ApiError] = field(default_factory=asyncio.Queue)
 
-    def tell(self, event: list[Piece] | ApiError) -> None:
+    def put(self, event: list[Piece] | ApiError) -> None:
         """Hand an event to whoever reads `pieces`; called on the event loop."""
         self._queue.put_nowait(event)
 

@@ -10,6 +10,13 @@ import numpy.typing as npt
 from structgen.generation.distribution import largest, log_sum_exp
 from structgen.generation.row import Row
 
+LOWEST = -9999.0  # what OpenAI writes for the log of 0, which JSON lacks
+
+
+def finite(log_probability: float) -> float:
+    """A log probability as JSON has it."""
+    return max(log_probability, LOWEST)
+
 
 class Alternative(NamedTuple):
     """A token that could have come: its id, and log probabilities with and without the mask."""
@@ -72,8 +79,3 @@ class Recorder:
             Alternative(int(allowed[i]), float(values[i]) - total, float(log_raw[allowed[i]]))
             for i in chosen
         )
-
-
-def recorder_of(top: int | None) -> Recorder | None:
-    """A Recorder, or None where no probabilities are wanted."""
-    return None if top is None else Recorder(top)

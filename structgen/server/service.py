@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from structgen.server.engine import Engine
 from structgen.server.errors import ApiError, of_structgen
 from structgen.server.jobs import Job
 from structgen.server.metrics import Metrics
-from structgen.server.probabilities import Alternative, TokenRecord
+from structgen.server.probabilities import Alternative, TokenRecord, finite
 from structgen.server.requests.tools import Plan
 from structgen.server.requests.wire import GenerationFields, Message
 from structgen.server.settings import Limits, ServerSettings
@@ -29,23 +30,22 @@ from structgen.version import __version__
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
 
-SPECS_KEPT = 64  # as many as a Generator keeps
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """How many texts a request wants, and with what beside them.
 
     prompts: one for each group of `body.n` texts. max_tokens: as the request says, or None. top:
-    alternatives for each token, None where no probabilities are wanted. field: what the prompt is
-    called, for errors.
+    alternatives for each token, None where no probabilities are wanted. prompt_field, tokens_field:
+    what prompts and max_tokens are called, for errors.
     """
 
     prompts: Sequence[Any]
     max_tokens: int | None
     top: int | None
-    field: str
     chat: bool
+    prompt_field: str
+    tokens_field: str = "max_tokens"
 
 
 class Service:
@@ -61,7 +61,7 @@ class Service:
         self.engine = Engine(
             generator.target, join, self.metrics, rows=settings.rows, waiting=settings.waiting
         )
-        self.compiler = Compiler(generator.specs, self.metrics, settings.compilers, SPECS_KEPT)
+        self.compiler = Compiler(generator.specs, self.metrics, settings.compilers)
         template = str(getattr(generator.tokenizer, "chat_template", None) or "")
         self.call_format = settings.call_format or format_of(template)
         self.started = int(time.time())
@@ -85,36 +85,26 @@ class Service:
     async def start(self, body: GenerationFields, asked: Asked, plan: Plan, limits: Limits) -> Job:
         """Compile, encode the prompts, and hand the rows to the engine."""
         arrived = time.monotonic()
-        options = _settings(body, asked, limits)
-        spec = await self.compiler.spec(plan.wanted, limits)
-        seed, count = body.seed, body.n or 1
+        count = body.n or 1
         if len(asked.prompts) * count > limits.choices:
             raise ApiError(
                 f"{len(asked.prompts) * count} texts are asked for, and the limit is "
                 f"{limits.choices}",
                 param="n",
             )
-
         self._check_biases(body)
-
-        def rows() -> list[Row]:
-            _check_text([asked.prompts, plan.definitions], asked.field)
-            found = []
-            for prompt in asked.prompts:
-                request = self.generator.request(prompt, spec, options, "", plan.definitions)
-                found += [Row(request, row_rng(seed, i)) for i in range(count)]
-            return found
-
+        options = _settings(body, asked, limits)
+        spec = await self.compiler.spec(plan.wanted, limits)
         try:
-            made = await self.compiler.aside(rows)
+            rows = await asyncio.to_thread(self._rows, asked, plan, spec, options, count)
         except GenerationError as error:
-            raise of_structgen(error, "max_tokens") from error
+            raise of_structgen(error, asked.tokens_field) from error
         except ModelError as error:
-            raise of_structgen(error, asked.field) from error
+            raise of_structgen(error, asked.prompt_field) from error
         except StructgenError as error:
             raise of_structgen(error, plan.wanted.param or None) from error
         job = Job(
-            rows=made,
+            rows=rows,
             loop=asyncio.get_running_loop(),
             deadline=arrived + limits.seconds,
             stream=bool(body.stream),
@@ -123,6 +113,15 @@ class Service:
         )
         self.engine.submit(job)
         return job
+
+    def _rows(self, asked: Asked, plan: Plan, spec: Any, options: Settings, n: int) -> list[Row]:
+        """The rows of `n` texts for each prompt, before their first token."""
+        _check_text([asked.prompts, plan.definitions], asked.prompt_field)
+        found = []
+        for prompt in asked.prompts:
+            request = self.generator.request(prompt, spec, options, "", plan.definitions)
+            found += [Row(request, row_rng(options.seed, i)) for i in range(n)]
+        return found
 
     def _check_biases(self, body: GenerationFields) -> None:
         size = self.generator.vocabulary.size
@@ -154,14 +153,22 @@ class Service:
         """The bytes of a token."""
         return self.generator.vocabulary.token_bytes(token)
 
-    def probability(self, record: TokenRecord | Alternative) -> dict[str, Any]:
+    def probabilities(self, records: Sequence[TokenRecord]) -> list[dict[str, Any]]:
+        """Tokens with their alternatives, as chats and responses have them."""
+        return [
+            self._probability(record)
+            | {"top_logprobs": [self._probability(other) for other in record.others]}
+            for record in records
+        ]
+
+    def _probability(self, record: TokenRecord | Alternative) -> dict[str, Any]:
         """A token: `logprob` is under the mask, `raw_logprob` under the model alone."""
         data = self.token_text(record.token)
         return {
             "token": data.decode(errors="replace"),
             "bytes": list(data),
-            "logprob": max(record.masked, -9999.0),
-            "raw_logprob": max(record.raw, -9999.0),
+            "logprob": finite(record.masked),
+            "raw_logprob": finite(record.raw),
         }
 
 
@@ -231,42 +238,47 @@ def _settings(body: GenerationFields, asked: Asked, limits: Limits) -> Settings:
     """The options of generation. ApiError with the field that is out of range."""
     if asked.max_tokens is not None and asked.max_tokens > limits.max_tokens:
         raise ApiError(
-            f"max_tokens is {asked.max_tokens}, and the limit is {limits.max_tokens}",
-            param="max_tokens",
+            f"{asked.tokens_field} is {asked.max_tokens}, and the limit is {limits.max_tokens}",
+            param=asked.tokens_field,
         )
-    stops = [body.stop] if isinstance(body.stop, str) else body.stop or []
-    top_k = None if body.top_k in (0, -1) else body.top_k  # vLLM's ways to say all
     given: dict[str, Any] = {
         "temperature": body.temperature,
         "top_p": body.top_p,
-        "top_k": top_k,
+        "top_k": None if body.top_k in (0, -1) else body.top_k,  # vLLM's ways to say all
         "min_p": body.min_p,
         "seed": body.seed,
-        "stop_sequences": stops,
+        "stop": [body.stop] if isinstance(body.stop, str) else body.stop,
+    }
+    options: dict[str, Any] = {
+        "max_tokens": asked.max_tokens or limits.max_tokens,
+        "chat": None if asked.chat else False,
         "transforms": _transforms(body),
     }
-    options = {name: value for name, value in given.items() if value is not None}
-    options["max_tokens"] = asked.max_tokens or limits.max_tokens
-    options["chat"] = None if asked.chat else False
+    for field, value in given.items():
+        if value is not None:
+            option = {"stop": "stop_sequences"}.get(field, field)
+            options[option] = value
+            with _about(field):
+                _ = Settings.of({option: value}).sampler
+    return Settings.of(options)
+
+
+@contextlib.contextmanager
+def _about(field: str) -> Iterator[None]:
+    """Errors of the block are about a field of the request."""
     try:
-        settings = Settings.of(options)
-        _ = settings.sampler
+        yield
     except GenerationError as error:
-        name = error.problem.partition(" ")[0]
-        raise of_structgen(error, "stop" if name == "stop_sequences" else name) from error
-    return settings
+        raise of_structgen(error, field) from error
 
 
 def _transforms(body: GenerationFields) -> list[Any]:
     found: list[Any] = []
     presence, frequency = body.presence_penalty or 0.0, body.frequency_penalty or 0.0
     factor = 1.0 if body.repetition_penalty is None else body.repetition_penalty
-    try:
-        if presence or frequency or factor != 1.0:
+    if presence or frequency or factor != 1.0:
+        with _about("repetition_penalty"):  # the one that has a range
             found.append(Repetition(presence, frequency, factor))
-        if body.logit_bias:
-            weights: dict[int | str, float] = dict(body.logit_bias.items())
-            found.append(Bias(weights))
-    except GenerationError as error:
-        raise of_structgen(error, "repetition_penalty") from error
+    if body.logit_bias:
+        found.append(Bias(dict(body.logit_bias.items())))
     return found

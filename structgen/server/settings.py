@@ -50,9 +50,9 @@ class Limits:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tenant:
-    """Who asks: a name for the metrics, and its limits."""
+    """Who has a key: a name for the metrics, which several may share, and the key's own limits."""
 
     name: str
     limits: Limits
@@ -80,7 +80,8 @@ class ServerSettings:
 def read_keys(path: str, limits: Limits) -> dict[str, Tenant]:
     """The keys in a JSON file: {"KEY": {"name": ..., and limits that differ from `limits`}}.
 
-    StructgenError with the JSON Pointer of what is wrong in it; OSError where it cannot be read.
+    StructgenError for what is wrong in it, with the number of the key; OSError where it cannot be
+    read.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -109,4 +110,8 @@ def _tenant(about: Any, number: int, limits: Limits) -> Tenant:
         )
     if not isinstance(name, str):
         raise StructgenError("the name of a key is no text", location=place)
-    return Tenant(name, replace(limits, **given))
+    try:
+        return Tenant(name, replace(limits, **given))
+    except StructgenError as error:
+        error.location = f"{place}, {error.location}"
+        raise

@@ -11,6 +11,11 @@ def escape_pointer(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
+def unescape_pointer(token: str) -> str:
+    """The key, or the index as text, that one reference token of a JSON Pointer names."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
 def pointer_to(path: Iterable[str | int]) -> str:
     """The JSON Pointer of the value to which some keys and indices lead."""
     return "".join(f"/{escape_pointer(str(part))}" for part in path)

@@ -1,4 +1,4 @@
-r"""In: a draft. Out: keywords for jsonschema that do what the standard says where it does not.
+r"""Keywords for jsonschema that do what the standard says where the library does not.
 
 The library (4.26) departs from the specifications in these places, and only here does the oracle
 not follow it:

@@ -78,7 +78,9 @@ def test_logits_wider_than_the_tokenizer_are_masked(shipped: tuple[Any, Any]) ->
     tokenizer = shipped[1]
     processor = sg.LogitsProcessor(sg.Regex("ab|ac"), tokenizer)
     width = len(tokenizer) + 100
-    scores = processor(torch.tensor([[1, 2, 3]]), torch.zeros(1, width))  # type: ignore[arg-type]
+    ids: Any = torch.tensor([[1, 2, 3]])  # transformers calls them LongTensor and FloatTensor
+    scores: Any = torch.zeros(1, width)
+    scores = processor(ids, scores)
     allowed = torch.nonzero(scores[0] == 0).flatten().tolist()
     assert allowed
     assert all(tokenizer.decode([i])[0] == "a" for i in allowed)

@@ -14,7 +14,7 @@ from jsonschemabench.main import main
 def test_the_table_has_every_rule(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bounds bound, one draw is the same to all, more children never hurt."""
+    """No rule passes its bound, all agree on one child, and more children are kept more often."""
     monkeypatch.setattr(acceptance, "INSTANCES", 8)
     assert main(["acceptance", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -33,11 +33,11 @@ def test_the_table_has_every_rule(
     assert "recursive, wor" in capsys.readouterr().out
 
 
-def test_what_is_lumped_together_changes_no_acceptance() -> None:
-    """All tokens that the drafter leaves out are one to it."""
+def test_tokens_that_are_lumped_together_change_no_acceptance() -> None:
+    """The drafter draws none of them, so one token can stand for all."""
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(12))
-    small, drafted = acceptance._lumped(p, q)
+    small, drafted = acceptance._lump_rest(p, q)
     kept = np.where(q >= np.sort(q)[-acceptance.TOP], q, 0.0)
     whole = acceptance.RULES["recursive, iid"](p, kept / kept.sum(), 2)
     assert acceptance.RULES["recursive, iid"](small, drafted, 2) == pytest.approx(whole)

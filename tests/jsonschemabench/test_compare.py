@@ -36,7 +36,7 @@ def test_a_move_towards_a_worse_outcome_is_a_regression(
     old: int, new: int, tmp_path: Path, capsys: Any
 ) -> None:
     """OUTCOMES are worst first; only a step down fails."""
-    before, after = ([record("a---1", "e", OUTCOMES[place])] for place in (old, new))
+    before, after = ([record("a---1", "e", OUTCOMES[index])] for index in (old, new))
     status, out, _ = compared(tmp_path, capsys, before, after)
     assert status == (1 if new < old else 0)
     assert ("## Worse" in out) == (new < old)
@@ -83,7 +83,7 @@ def test_tests_of_a_suite_are_compared_one_by_one(tmp_path: Path, capsys: Any) -
 
 
 def test_longer_times_are_reported_and_count_when_asked(tmp_path: Path, capsys: Any) -> None:
-    """Twice as long is beyond the tolerance of 20 %, and within one of 150 %."""
+    """Twice as long is more than the tolerance of 20 %, and less than one of 150 %."""
     times = [float(time) for time in range(1, 201)]
     short = [timed("a---1", "e", times)]
     long = [timed("a---1", "e", [2 * time for time in times])]

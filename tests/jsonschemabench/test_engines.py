@@ -131,7 +131,7 @@ def test_structgen_finds_documents_and_leaves_formats_alone_on_request() -> None
     assert accepts(engine, Spec(JSON_SCHEMA, schema, documents, "annotate"), '"x"')
 
 
-def test_an_engine_tells_version_and_settings(engine: Engine) -> None:
+def test_an_engine_names_its_version_and_settings(engine: Engine) -> None:
     """Results files record them, so they are text."""
     assert engine.version()[0].isdecimal()
     assert engine.settings

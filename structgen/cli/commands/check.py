@@ -33,9 +33,11 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Exit status 0 if the text fits, 1 if not."""
     import structgen
+    from structgen.schema.report.slips import look_for_slips
 
     text, place = read_text(args)
     spec = inputs.load_spec(args.schema, schema_options(args))
+    look_for_slips(spec, strict=False)  # as compiling does
     try:
         structgen.check(spec, text, exact_layout=True)  # the options say what is meant
     except ValidationError as error:

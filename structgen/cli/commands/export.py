@@ -45,8 +45,10 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Exit status 0 once a schema is written, whatever was lost."""
     import structgen
+    from structgen.schema.report.slips import look_for_slips
 
     spec = inputs.load_spec(args.schema, {"formats": args.formats})
+    look_for_slips(spec, strict=False)  # as compiling does
     schema, losses = structgen.export_schema(spec, args.dialect)
     document: Any = schema
     if args.json:

@@ -48,8 +48,8 @@ def add(commands: Any) -> None:
         metavar="NAME",
         choices=NAMES,
         default=argparse.SUPPRESS,
-        help="draft several tokens per forward pass; the law of the text stays the same: "
-        f"{', '.join(NAMES)} (default: none)",
+        help="draft several tokens per forward pass; the distribution of the text stays "
+        f"the same: {', '.join(NAMES)} (default: none)",
     )
     parser.add_argument("--stats", action="store_true", help="say on stderr how it went")
 

@@ -331,15 +331,16 @@ def seen_by(alive: torch.Tensor, sees: torch.Tensor, width: int) -> torch.Tensor
 def _copied(layer: Any) -> Any:
     """A cache layer that shares keys and values, which are replaced when they change.
 
-    Recurrent states are written to in place; they are kept in dicts. Who knows of other layers?
+    Recurrent states are written to in place; they are kept in dicts. Of layers that are not
+    transformers' own nothing is known, so all of them is copied.
     """
     if type(layer).__module__ != DynamicLayer.__module__:
         return copy.deepcopy(layer)
-    twin = copy.copy(layer)
+    copied = copy.copy(layer)
     for name, value in vars(layer).items():
         if isinstance(value, dict):
-            setattr(twin, name, copy.deepcopy(value))
-    return twin
+            setattr(copied, name, copy.deepcopy(value))
+    return copied
 
 
 def _replace(past: Cache, change: Callable[[torch.Tensor], torch.Tensor]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import sys
 import warnings
 
 from structgen.errors import UntestedVersionWarning
+from structgen.util.callers import outside
 
 # The oldest and the newest release that the tests ran with. pyproject.toml, README.md and the
 # constraints of the tests say the same.
@@ -35,9 +35,8 @@ def warn_of_untested() -> None:
         if package in _said or release(version)[: len(last)] <= last:
             continue
         _said.add(package)
-        warnings.warn(
-            UntestedVersionWarning(package, version, oldest, newest), stacklevel=_outside()
-        )
+        warning = UntestedVersionWarning(package, version, oldest, newest)
+        warnings.warn(warning, stacklevel=outside())
 
 
 def _installed(package: str) -> str:
@@ -46,12 +45,3 @@ def _installed(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def _outside() -> int:
-    """The level, counted from the caller, of the first frame that is not of this package."""
-    level, frame = 1, sys._getframe(1)
-    own = __name__.partition(".")[0]
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == own:
-        level, frame = level + 1, frame.f_back
-    return level

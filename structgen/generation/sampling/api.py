@@ -82,7 +82,7 @@ def posterior_of(
     chat = generator.chat if settings.chat is None else settings.chat
     ids = encode_prompt(generator.tokenizer, prompt, chat, settings.system)
     model = LanguageModel(generator.target, ids, temperature=settings.temperature)
-    constraint, _ = generator.specs.get(spec)
+    constraint, _ = generator.specs.get(spec, strict=settings.strict)
     weighing: Sequence[Any] = ()
     if potentials:
         constraint, weighing = join(constraint, potentials)

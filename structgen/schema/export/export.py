@@ -29,7 +29,7 @@ from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.inspection import Inspection
 from structgen.schema.report.slips import COMPANIONS
-from structgen.util.json_pointer import escape_pointer
+from structgen.util.json_pointer import escape_pointer, unescape_pointer
 
 WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
 
@@ -165,8 +165,8 @@ class Exporter:
     def _reference(self, expr: Expr) -> str:
         key = frozenset(expr)
         if key not in self._names:
-            stem = expr[0].location.rpartition("/")[2].lstrip("#") or "root"
-            stem = stem.replace("~1", "/").replace("~0", "~")
+            token = expr[0].location.rpartition("/")[2].lstrip("#")
+            stem = unescape_pointer(token) or "root"
             taken = set(self._names.values())
             name, number = stem, 2
             while name in taken:

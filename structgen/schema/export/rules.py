@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from structgen.schema.export.dialects import ProviderDialect
-from structgen.util.json_pointer import escape_pointer
+from structgen.util.json_pointer import escape_pointer, unescape_pointer
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 DEFINITION = "#/$defs/"
@@ -158,7 +158,7 @@ def _cycles(schema: Any, dialect: ProviderDialect) -> Iterator[Violation]:
 def _references(schema: Any, *, passing: bool) -> Iterator[str]:
     """The definitions that a schema refers to; `passing` leaves out those below optional keys."""
     if "$ref" in schema:
-        yield schema["$ref"].removeprefix(DEFINITION).replace("~1", "/").replace("~0", "~")
+        yield unescape_pointer(schema["$ref"].removeprefix(DEFINITION))
     required = schema.get("required", ())
     for name, child in schema.get("properties", {}).items():
         if name in required or not passing:

@@ -28,7 +28,7 @@ from structgen.schema.references.vocabularies import (
     dialect_of,
     dialect_of_draft,
 )
-from structgen.util.json_pointer import location
+from structgen.util.json_pointer import location, unescape_pointer
 
 if TYPE_CHECKING:
     import referencing
@@ -109,7 +109,7 @@ class Documents:
         value, spot = resource.contents, start_of(resource)
         path: tuple[str | int, ...] = ()  # from the resource
         for token in fragment[1:].split("/"):
-            key = token.replace("~1", "/").replace("~0", "~")
+            key = unescape_pointer(token)
             step = int(key) if isinstance(value, list) and _is_index(key) else key
             try:
                 value = value[step]

@@ -22,9 +22,9 @@ from structgen.regular.regex import matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
-from structgen.schema.machine.phrases import cut, listed, quoted, some
+from structgen.schema.machine.phrases import NAMES, cut, listed, quoted, some
 from structgen.schema.references.vocabularies import DRAFTS
-from structgen.util.json_pointer import pointer_to
+from structgen.util.json_pointer import pointer_to, unescape_pointer
 
 MAX_FAULTS = 200  # that are looked at
 AT_THE_END = frozenset(  # keywords of which nothing is known before the value ends
@@ -42,15 +42,7 @@ COUNTS = {
     "maxProperties": "at most {} keys",
 }
 BOUNDS = {"minimum": ">=", "maximum": "<=", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}
-TYPES = {
-    "null": "null",
-    "boolean": "true or false",
-    "integer": "an integer",
-    "number": "a number",
-    "string": "a string",
-    "array": "an array",
-    "object": "an object",
-}
+TYPES = NAMES | {"integer": "an integer"}
 # Options of `JsonSchema` that narrow how a value is written, and what breaking one means.
 LAYOUTS = {
     "property_order": "its keys stand in another order than property_order={!r} asks for",
@@ -74,11 +66,14 @@ class Fault(NamedTuple):
     message: str
     keyword: str = ""
     schema_path: str = ""
-    path: str | None = None
+    path: str = ""
 
 
-def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault | None:
-    """Why a text that the automaton of `spec` refuses does not fit; None where that is not known.
+NO_FAULT = Fault("")  # where nothing is known
+
+
+def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault:
+    """Why a text that the automaton of `spec` refuses does not fit, or NO_FAULT.
 
     offset, path: the byte at which the automaton stopped, and the JSON Pointer of the value there.
     """
@@ -86,16 +81,17 @@ def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault | N
     try:
         value = _read(data, twice)
     except (ValueError, RecursionError):
-        return None
+        return NO_FAULT
     if twice:
         return Fault(f"the key {quoted(twice[0])} stands twice in one object")
     try:
         errors = list(islice(_validator(spec).iter_errors(value), MAX_FAULTS))
     except Exception:  # noqa: BLE001  a library judges schemas here that it may not know
-        return None
+        return NO_FAULT
     if not errors:
         return _spelling(spec, data)
-    stop = Stop(value, path.split("/")[1:], data[:offset].rstrip()[-1:], data[offset : offset + 1])
+    steps = [unescape_pointer(token) for token in path.split("/")[1:]]
+    stop = Stop(value, steps, data[:offset].rstrip()[-1:], data[offset : offset + 1])
     return _described(_descended(max(errors, key=stop.nearness), stop), spec.schema)
 
 
@@ -118,19 +114,18 @@ def _read(data: bytes, twice: list[str]) -> Any:
     return json.loads(data.decode(), object_pairs_hook=members, parse_constant=refuse)
 
 
-def _spelling(spec: JsonSchema, data: bytes) -> Fault | None:
+def _spelling(spec: JsonSchema, data: bytes) -> Fault:
     """What is wrong with how a valid value is written."""
     found = _LONE_SURROGATE.search(data.decode())
     if found and spec.surrogates == "refuse":
         return Fault(f"the unpaired surrogate {found[0][-6:]} is no character")
-    wide = {"property_order": "any", "whitespace": "any", "spelling": "any"}
-    tries = [(name,) for name in wide] + [("property_order", "whitespace"), tuple(wide)]
+    tries = [(name,) for name in LAYOUTS] + [("property_order", "whitespace"), tuple(LAYOUTS)]
     for names in tries:
         narrow = [name for name in names if getattr(spec, name) != "any"]
-        if narrow and _fits(spec, {name: wide[name] for name in names}, data):
+        if narrow and _fits(spec, dict.fromkeys(names, "any"), data):
             parts = [LAYOUTS[name].format(getattr(spec, name)) for name in narrow]
             return Fault(f"the value fits, but {', and '.join(parts)}")
-    return None
+    return NO_FAULT
 
 
 def _fits(spec: JsonSchema, options: dict[str, Any], data: bytes) -> bool:
@@ -242,7 +237,7 @@ class Stop:
     def nearness(self, error: Any) -> tuple[int, int]:
         """How well an error fits the place; of equals the first counts."""
         path = [str(step) for step in error.absolute_path]
-        pairs = enumerate(zip(path, map(_unescaped, self._steps), strict=False))
+        pairs = enumerate(zip(path, self._steps, strict=False))
         common = next((i for i, (a, b) in pairs if a != b), min(len(path), len(self._steps)))
         return common, int(self._at_end == (error.validator in AT_THE_END))
 
@@ -258,16 +253,12 @@ class Stop:
             if isinstance(at, list) and str(step).isdecimal() and int(step) < len(at):
                 found.append(int(step))
                 at = at[int(step)]
-            elif isinstance(at, dict) and _unescaped(step) in at:
-                found.append(list(at).index(_unescaped(step)))
-                at = at[_unescaped(step)]
+            elif isinstance(at, dict) and step in at:
+                found.append(list(at).index(step))
+                at = at[step]
             else:
                 break
         return tuple(found)
-
-
-def _unescaped(step: str | int) -> str:
-    return str(step).replace("~1", "/").replace("~0", "~")
 
 
 def _descended(error: Any, stop: Stop) -> Any:
@@ -324,7 +315,7 @@ def _target(root: Any, reference: str) -> Any:
     """What a reference within the document leads to, None where it is of another kind."""
     at = root if reference.startswith("#/") or reference == "#" else None
     for part in reference[2:].split("/") if at is not None and len(reference) > 1 else ():
-        key: Any = part.replace("~1", "/").replace("~0", "~")
+        key: Any = unescape_pointer(part)
         key = int(key) if isinstance(at, list) and key.isdecimal() else key
         at = at[key] if isinstance(at, dict | list) and _holds(at, key) else None
     return at
@@ -409,17 +400,11 @@ def _closed(it: str, _: Any, __: Any, error: Any) -> tuple[str, str]:
     schema, value = error.schema, error.instance
     named = schema.get("properties", {})
     patterns = schema.get("patternProperties", {})
-    others = [k for k in value if k not in named and not any(_matches(p, k) for p in patterns)]
+    languages = [parse(pattern) for pattern in patterns]
+    others = [k for k in value if k not in named and not any(matches(p, k) for p in languages)]
     if error.validator == "unevaluatedProperties":
         others = [k for k in others if repr(k) in error.message]
     return f"{it} may not have the key{'s' * (len(others) > 1)} {some(map(quoted, others))}", ""
-
-
-def _matches(pattern: str, key: str) -> bool:
-    try:
-        return matches(parse(pattern), key)
-    except StructgenError:
-        return False
 
 
 def _closed_items(it: str, _: Any, value: Any, error: Any) -> tuple[str, str]:

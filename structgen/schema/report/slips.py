@@ -7,14 +7,19 @@ unknown names. `structgen.schema.report.advice` says much more, and takes longer
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
+from structgen.errors import MisspeltKeywordWarning, SpecError
+from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.references.metaschemas import subschema_keywords
 from structgen.schema.references.vocabularies import DEFAULT_DRAFT, DRAFTS
+from structgen.spec.base import Spec
+from structgen.util.callers import outside
 from structgen.util.json_pointer import pointer_to
 
 PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are not meant as keywords
@@ -59,6 +64,19 @@ def meant_by(name: str, similar: float = SIMILAR) -> str:
     close = difflib.get_close_matches(name.lower(), _BY_CASE, 1, similar)
     meant = _BY_CASE[close[0]] if close else ""
     return meant if len(meant) >= SHORTEST else ""
+
+
+def look_for_slips(spec: Spec, *, strict: bool) -> None:
+    """Warn of each slip in a schema; if `strict`, raise SpecError for the first."""
+    for slip in slips_in(spec.schema) if isinstance(spec, JsonSchema) else ():
+        if strict:
+            raise SpecError(
+                f"{slip.name!r} is no keyword and restricts nothing",
+                location=slip.pointer,
+                expected=f"{slip.meant!r}, perhaps",
+                hint="names that begin with x- are never taken for keywords",
+            )
+        warnings.warn(MisspeltKeywordWarning(str(slip), *slip), stacklevel=outside())
 
 
 def slips_in(schema: Any) -> Iterator[Slip]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from structgen.compose.tools.call_formats import CallFormat
+from structgen.compose.tools.call_formats import FORMATS, CallFormat
 from structgen.compose.tools.tools import ToolCall, Tools
 from structgen.errors import ValidationError
 from structgen.util.partial_match import partial_match_length
@@ -81,9 +81,9 @@ class CallReader:
         self._tools = tools
         self._format = tools.format
         self._incremental = reads_pieces(self._format) and not custom
-        self._text = ""  # what has come and is not told yet
-        self._count = 0
-        self._spoke = False  # whether text that is more than white space has been told
+        self._text = ""  # what has come, and no event has yet
+        self._count = 0  # of calls
+        self._in_text = False  # whether there was text to the user since the last call
         self._state = "text"
         self._object = JsonObjectReader()
         names = sorted((tool.name for tool in tools.tools), key=len, reverse=True)
@@ -123,15 +123,15 @@ class CallReader:
             )
         else:
             self._state = "begin"
-        told, rest = self._text[:at], self._text[at:]
-        if not self._spoke and self._separates(told, whole=self._state == "begin"):
+        text, rest = self._text[:at], self._text[at:]
+        if not self._in_text and self._separates(text, whole=self._state == "begin"):
             if self._state == "begin" or ended:
                 self._text = rest
             return
         self._text = rest
-        if told:
-            self._spoke = True
-            yield TextEvent(told)
+        if text:
+            self._in_text = True
+            yield TextEvent(text)
 
     def _separates(self, text: str, *, whole: bool) -> bool:
         """Whether a text is, or if not `whole` may become, white space or what parts two calls."""
@@ -165,7 +165,7 @@ class CallReader:
         ends = self._after + style.close if style.block else self._after
         again = self._after + (style.between or "")
         if self._text.startswith(ends):
-            self._text, self._state, self._spoke = self._text[len(ends) :], "text", False
+            self._text, self._state, self._in_text = self._text[len(ends) :], "text", False
         elif style.block and self._text.startswith(again) and not ends.startswith(self._text):
             self._text, self._state = self._text[len(again) :], "begin"
         elif ended or not (ends.startswith(self._text) or again.startswith(self._text)):
@@ -192,7 +192,7 @@ class CallReader:
 
 
 def reads_pieces(style: CallFormat) -> bool:
-    """Whether arguments can be told piece by piece."""
+    """Whether arguments can be read piece by piece."""
     return bool(style.trigger) and style.answer is None and not style.parameter
 
 
@@ -201,7 +201,6 @@ def format_of(template: str) -> str:
 
     `hermes`, which most models know, where none is.
     """
-    from structgen.compose.tools.call_formats import FORMATS
 
     def score(style: CallFormat) -> tuple[float, int]:
         text = f"{style.open} {style.call} {style.close} {style.parameter}"

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
+from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
 from structgen.server.probabilities import TokenRecord
 from structgen.server.requests.specs import wanted
@@ -87,13 +88,26 @@ class Chat:
         self.plan = plan_tools(body, wanted(body), limits.tools, service.call_format)
         self._id = f"chatcmpl-{secrets.token_hex(12)}"
         self._created = int(time.time())
-        top = body.top_logprobs or 0
+        if body.top_logprobs and not body.logprobs:
+            raise ApiError(
+                "top_logprobs is given, and logprobs is not true",
+                param="top_logprobs",
+                more={"expected": "logprobs: true"},
+            )
+        newer = body.max_completion_tokens is not None
+        if newer and body.max_tokens not in (None, body.max_completion_tokens):
+            raise ApiError(
+                "max_tokens and max_completion_tokens, which mean the same, differ",
+                param="max_tokens",
+                more={"hint": "give one of them"},
+            )
         self._asked = Asked(
             prompts=[messages_of(body.messages)],
-            max_tokens=body.max_completion_tokens or body.max_tokens,
-            top=top if body.logprobs else None,
-            field="messages",
+            max_tokens=body.max_completion_tokens if newer else body.max_tokens,
+            top=(body.top_logprobs or 0) if body.logprobs else None,
             chat=True,
+            prompt_field="messages",
+            tokens_field="max_completion_tokens" if newer else "max_tokens",
         )
 
     async def start(self) -> Job:
@@ -161,12 +175,7 @@ class Chat:
     def _logprobs(self, records: Sequence[TokenRecord]) -> dict[str, Any] | None:
         if self._asked.top is None:
             return None
-        content = [
-            self.service.probability(record)
-            | {"top_logprobs": [self.service.probability(other) for other in record.others]}
-            for record in records
-        ]
-        return {"content": content, "refusal": None}
+        return {"content": self.service.probabilities(records), "refusal": None}
 
 
 def sse(event: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job
-from structgen.server.probabilities import TokenRecord
+from structgen.server.probabilities import TokenRecord, finite
 from structgen.server.requests.specs import wanted
 from structgen.server.requests.tools import plan_of
 from structgen.server.requests.wire import CompletionRequest
@@ -45,8 +45,8 @@ class Completion:
             prompts=prompts,
             max_tokens=body.max_tokens or default,
             top=body.logprobs,
-            field="prompt",
             chat=False,
+            prompt_field="prompt",
         )
 
     async def start(self) -> Job:
@@ -107,10 +107,10 @@ class Completion:
             offset += len(texts[-1])
         found = {
             "tokens": texts,
-            "token_logprobs": [max(record.masked, -9999.0) for record in records],
-            "raw_token_logprobs": [max(record.raw, -9999.0) for record in records],
+            "token_logprobs": [finite(record.masked) for record in records],
+            "raw_token_logprobs": [finite(record.raw) for record in records],
             "top_logprobs": [
-                {self._text(other.token): max(other.masked, -9999.0) for other in record.others}
+                {self._text(other.token): finite(other.masked) for other in record.others}
                 for record in records
             ],
             "text_offset": offsets,

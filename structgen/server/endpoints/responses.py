@@ -10,7 +10,6 @@ from typing import Any
 from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
-from structgen.server.probabilities import TokenRecord
 from structgen.server.requests.responses import as_chat, wanted
 from structgen.server.requests.responses_wire import ResponsesRequest
 from structgen.server.requests.tools import Plan, plan_tools
@@ -136,8 +135,9 @@ class Responses:
             prompts=[messages_of(self._chat.messages)],
             max_tokens=body.max_output_tokens,
             top=(top or 0) if top is not None or body.include else None,
-            field="input",
             chat=True,
+            prompt_field="input",
+            tokens_field="max_output_tokens",
         )
         self._id = f"resp_{secrets.token_hex(12)}"
         self._created = int(time.time())
@@ -169,7 +169,8 @@ class Responses:
         reason = ""
         async for pieces in job.pieces():
             for piece in pieces:
-                for event in items.feed(piece, self._logprobs(piece.tokens)):
+                logprobs = self.service.probabilities(piece.tokens)
+                for event in items.feed(piece, logprobs):
                     yield event
                 reason = finish_reason(piece.finish) if piece.finish is not None else reason
         status = "incomplete" if reason == "length" else "completed"
@@ -180,15 +181,6 @@ class Responses:
         }
         response = self._response(status, items.items, counts)
         yield {"type": f"response.{status}", "response": response}
-
-    def _logprobs(self, records: Sequence[TokenRecord]) -> list[Event]:
-        if self._asked.top is None:
-            return []
-        tell = self.service.probability
-        return [
-            tell(record) | {"top_logprobs": [tell(other) for other in record.others]}
-            for record in records
-        ]
 
     def _response(self, status: str, output: list[Event], counts: Any) -> Event:
         body = self.body

@@ -18,6 +18,7 @@ from structgen.server.requests.responses_wire import (
 from structgen.server.requests.specs import (
     Wanted,
     grammar,
+    json_object,
     json_schema,
     lark,
     of_fields,
@@ -74,7 +75,7 @@ def _of_format(asked: TextFormat) -> Wanted:
             more={"expected": want.replace("_", "")},
         )
     if asked.type == "json_object":
-        return json_schema(place, {"type": "object"}, "json_object")
+        return json_object(place)
     if asked.type == "json_schema":
         return json_schema(f"{place}.schema", asked.schema_)
     if asked.grammar is not None:

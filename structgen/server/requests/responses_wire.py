@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from structgen.server.requests.wire import ConstraintFields, StreamOptions, Wire
 
@@ -63,7 +63,16 @@ class InputResult(Wire):
     status: str | None = None
 
 
-InputItem = InputCall | InputCustomCall | InputResult | InputMessage
+def _with_type(item: Any) -> Any:
+    """An item with its type, which messages need not name."""
+    return {"type": "message", **item} if isinstance(item, dict) else item
+
+
+InputItem = Annotated[
+    InputCall | InputCustomCall | InputResult | InputMessage,
+    Field(discriminator="type"),
+    BeforeValidator(_with_type),
+]
 
 
 class TextFormat(Wire):

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+from pydantic_core import from_json
+
 from structgen.compose.sequences import FreeText
 from structgen.compose.tags import Tag, Tags
 from structgen.grammar.specs import Gbnf, Lark
@@ -96,6 +99,11 @@ def json_schema(
     return Wanted(param, kind, content, lambda: JsonSchema(schema, whitespace=whitespace))
 
 
+def json_object(param: str) -> Wanted:
+    """Any JSON object."""
+    return json_schema(param, {"type": "object"}, "json_object")
+
+
 def regex(param: str, pattern: str) -> Wanted:
     """Text that matches a pattern from end to end."""
     return Wanted(param, "regex", pattern, lambda: Regex(pattern))
@@ -136,19 +144,17 @@ def _of_format(asked: ResponseFormat | None) -> Iterator[Wanted]:
         return
     place = "response_format"
     _check_format(asked)
-    if asked.type == "json_object":
-        schema = {"type": "object"} if asked.schema_ is None else asked.schema_
-        kind = "json_object" if asked.schema_ is None else "json_schema"
-        yield json_schema(f"{place}.schema" if asked.schema_ is not None else place, schema, kind)
-    elif asked.type == "structural_tag":
+    if asked.type == "structural_tag":
         fields = asked.model_dump(by_alias=True, exclude_none=True)
         yield structural_tag(place, _structural_tag(fields, place))
+    elif asked.schema_ is not None:
+        yield json_schema(f"{place}.schema", asked.schema_)
+    elif asked.type == "json_object":
+        yield json_object(place)
     elif asked.type == "json_schema":
         inner = asked.json_schema
         if inner is not None and inner.schema_ is not None:
             yield json_schema(f"{place}.json_schema.schema", inner.schema_)
-        elif asked.schema_ is not None:
-            yield json_schema(f"{place}.schema", asked.schema_)
         else:
             where = f"{place}.json_schema" + ("" if inner is None else ".schema")
             raise ApiError(f"there is no {where}", param=where, code="missing_field")
@@ -184,37 +190,37 @@ def of_fields(body: ConstraintFields) -> Iterator[Wanted]:
     """The constraints that fields of the top level name."""
     if body.structured_outputs is not None:
         yield from _of_structured(body.structured_outputs)
-    if body.guided_json is not None:
-        yield json_schema("guided_json", body.guided_json)
-    if body.guided_regex is not None:
-        yield regex("guided_regex", body.guided_regex)
-    if body.guided_choice is not None:
-        yield choice("guided_choice", body.guided_choice)
-    if body.guided_grammar is not None:
-        yield grammar("guided_grammar", body.guided_grammar)
-    if body.json_schema is not None:
-        yield json_schema("json_schema", body.json_schema)
-    if body.grammar is not None:
-        yield gbnf("grammar", body.grammar)
-    if body.regex is not None:
-        yield regex("regex", body.regex)
-    if body.ebnf is not None:
-        yield gbnf("ebnf", body.ebnf)
+    for name, make in _FIELDS.items():
+        if (value := getattr(body, name)) is not None:
+            yield make(name, value)
+
+
+_FIELDS: dict[str, Callable[[str, Any], Wanted]] = {
+    "guided_json": json_schema,
+    "guided_regex": regex,
+    "guided_choice": choice,
+    "guided_grammar": grammar,
+    "json_schema": json_schema,
+    "grammar": gbnf,
+    "regex": regex,
+    "ebnf": gbnf,
+}
+_STRUCTURED: dict[str, Callable[[str, Any], Wanted]] = {
+    "json": json_schema,
+    "regex": regex,
+    "choice": choice,
+    "grammar": grammar,
+}
 
 
 def _of_structured(asked: StructuredOutputs) -> Iterator[Wanted]:
     place = "structured_outputs"
-    found = []
-    if asked.json_ is not None:
-        found.append(json_schema(f"{place}.json", asked.json_))
+    given = asked.model_dump(by_alias=True, exclude_none=True)
+    found = [
+        make(f"{place}.{name}", given[name]) for name, make in _STRUCTURED.items() if name in given
+    ]
     if asked.json_object:
-        found.append(json_schema(f"{place}.json_object", {"type": "object"}, "json_object"))
-    if asked.regex is not None:
-        found.append(regex(f"{place}.regex", asked.regex))
-    if asked.choice is not None:
-        found.append(choice(f"{place}.choice", asked.choice))
-    if asked.grammar is not None:
-        found.append(grammar(f"{place}.grammar", asked.grammar))
+        found.append(json_object(f"{place}.json_object"))
     if asked.structural_tag is not None:
         where = f"{place}.structural_tag"
         found.append(structural_tag(where, _structural_tag(asked.structural_tag, where)))
@@ -230,16 +236,16 @@ def _of_structured(asked: StructuredOutputs) -> Iterator[Wanted]:
 
 def _structural_tag(given: Any, place: str) -> StructuralTag:
     """A structural tag, checked; vLLM's clients write it as JSON text."""
-    from pydantic import ValidationError
-
     if isinstance(given, StructuralTag):
         return given
     try:
-        if isinstance(given, str):
-            return StructuralTag.model_validate_json(given)
-        return StructuralTag.model_validate(given)
+        fields = from_json(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise ApiError(f"{place} is not JSON: {error}", param=place, code="invalid_json") from error
+    try:
+        return StructuralTag.model_validate(fields)
     except ValidationError as error:
-        raise of_problems(error.errors(), f"{place}.") from error
+        raise of_problems(error.errors(), fields, place) from error
 
 
 def _json_options(body: ConstraintFields) -> dict[str, str]:

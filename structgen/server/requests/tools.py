@@ -61,12 +61,12 @@ def plan_of(content: Wanted | None) -> Plan:
 def plan_tools(body: ChatRequest, content: Wanted | None, level: ToolLevel, style: str) -> Plan:
     """The plan of a chat request. ApiError for what is broken, and for what goes not together."""
     if not body.tools:
-        for name in ("tool_choice", "parallel_tool_calls"):
-            given = getattr(body, name)
-            if given is not None and given not in ("none", "auto", False, True):
-                raise ApiError(f"{name} without tools", param=name, code="conflicting_constraints")
-        if body.tool_choice == "required":
-            raise ApiError("tool_choice is required, and there are no tools", param="tool_choice")
+        if body.tool_choice not in (None, "none", "auto"):
+            raise ApiError(
+                "tool_choice asks for a call, and there are no tools",
+                param="tool_choice",
+                code="conflicting_constraints",
+            )
         return plan_of(content)
     choice = _choice(body)
     known = [_name(entry) for entry in body.tools]

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Wire(BaseModel):
     """An object of a request: unknown fields are errors."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, protected_namespaces=())
 
 
 class JsonSchemaFormat(Wire):

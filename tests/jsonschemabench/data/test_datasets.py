@@ -20,7 +20,7 @@ SPLITS = ("train", "val", "test")
 
 
 def schema(minimum: int) -> dict[str, object]:
-    """A schema that tells where it stood."""
+    """A schema whose minimum says which split it is of."""
     return {"type": "integer", "minimum": minimum}
 
 

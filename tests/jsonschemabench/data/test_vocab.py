@@ -65,7 +65,7 @@ def test_a_small_tiktoken_file_gets_an_end_token(tmp_path: Path) -> None:
 
 
 def test_a_text_that_the_tokenizer_does_not_spell_is_cut_greedily() -> None:
-    """The longest token at each place; a text that no tokens spell is refused."""
+    """The longest token at each position; a text that no tokens spell is refused."""
     tokens = Vocabulary([b"a", b"ab", b"abc", b"c"], encode=lambda _: [0])
     assert vocab.encode(tokens, "abcabac") == [2, 1, 0, 3]
     with pytest.raises(BenchError, match="0x64"):

@@ -286,7 +286,7 @@ def test_the_tables_say_what_the_records_say(made: Callable[..., dict[str, Any]]
     assert "on the 4 tasks in which all engines write a text" in text
     # 30 bytes in 1,000 ns of decoding, 100 of them in the engine; 8 of 9 steps took 10 ns.
     assert "| structgen | 30,000,000 | 300,000,000 | 0.00 | 0.0 | 0.0 | 0.0 | 10.0% |" in text
-    # Right: 1 + 2 + 0 + 0 + 0 of 2 + 2 + 3 + 2 + 2 fields; the empty object is a needless one.
+    # Right: 1 + 2 + 0 + 0 + 0 of 2 + 2 + 3 + 2 + 2 fields; the empty object is a superfluous one.
     assert "| masked | structgen | 5 | 27.3% | 20.0% | 60.0% | 40.0% |" in text
     assert "| off | - | 5 | 50.0% | 0.0% | 100.0% | 100.0% |" in text
     assert "| aligned |" not in text  # it has no records

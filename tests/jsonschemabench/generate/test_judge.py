@@ -50,7 +50,7 @@ def test_what_is_no_json_is_not_valid(text: str) -> None:
 
 
 def test_fields_are_counted_by_value() -> None:
-    """A needless field is wrong, as a missing one is."""
+    """A superfluous field is wrong, as a missing one is."""
     question = Question('{"a": 1, "c": 5}', True, {"a": 1.0, "b": 2}, judged=True)
     assert judge(question) == Judgement(json=True, valid=True, right=1, fields=3)
 

@@ -183,7 +183,7 @@ def test_the_parts_add_up() -> None:
 @settings(max_examples=20)
 @given(st.integers(0, 2**32))
 def test_what_structgen_lets_end_is_valid(seed: int) -> None:
-    """Whatever the model wants: a text that ended is valid, one that did not is told apart."""
+    """Whatever the model wants: a text that ended is valid, one that did not says so."""
     engine = GeneratingStructgen()
     engine.prepare(VOCABULARY)
     compiled = engine.compile(Spec(JSON_SCHEMA, json.dumps(SCHEMA)))

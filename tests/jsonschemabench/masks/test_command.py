@@ -225,7 +225,7 @@ def test_a_grammar_without_a_reader_is_refused(
 def test_grammars_are_cut_into_terminals_as_asked(
     lexing: str, outcome: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`aa` is two terminals of one letter, or one longer terminal for which there is no place."""
+    """`aa` is two terminals of one letter, or one longer terminal that may not come here."""
     files = {"g.lark": 'start: "a" "a" | LONG "b"\nLONG: "aa"', "texts": "aa\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)

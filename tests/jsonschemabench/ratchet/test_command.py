@@ -46,31 +46,31 @@ def test_no_test_of_the_suite_fares_worse_than_on_record(data_dir: Path, judge: 
     """Each test of each file is compared, optional ones and formats too."""
     entries = ratchet_file.read(RATCHET)["suite"]
     comparison, left_out = Comparison(), list[str]()
-    for place, measured in suite_outcomes(data_dir, judge, left_out):
-        comparison.add(place, entries.get(place), measured)
+    for name, measured in suite_outcomes(data_dir, judge, left_out):
+        comparison.add(name, entries.get(name), measured)
     assert comparison.worse == []
     assert left_out == []
 
 
-def fares_no_worse(data_dir: Path, judge: Judge, every: int) -> None:
-    """Compare each `every`-th case of MaskBench with the record."""
+def check_maskbench(data_dir: Path, judge: Judge, every: int) -> None:
+    """Check that no outcome of each `every`-th case of MaskBench is worse than on record."""
     entries = ratchet_file.read(RATCHET)["maskbench"]
     comparison, left_out = Comparison(), list[str]()
-    for place, measured in maskbench_outcomes(data_dir, judge, left_out, every):
-        comparison.add(place, entries.get(place), measured)
+    for name, measured in maskbench_outcomes(data_dir, judge, left_out, every):
+        comparison.add(name, entries.get(name), measured)
     assert comparison.worse == []
     assert left_out == []
 
 
 def test_no_case_of_a_sample_fares_worse_than_on_record(data_dir: Path, judge: Judge) -> None:
     """One case of MaskBench in twenty."""
-    fares_no_worse(data_dir, judge, 20)
+    check_maskbench(data_dir, judge, 20)
 
 
 @pytest.mark.slow
 def test_no_case_at_all_fares_worse_than_on_record(data_dir: Path, judge: Judge) -> None:
     """All cases of MaskBench; takes minutes."""
-    fares_no_worse(data_dir, judge, 1)
+    check_maskbench(data_dir, judge, 1)
 
 
 def test_no_wrong_verdict_is_on_record() -> None:
@@ -80,8 +80,8 @@ def test_no_wrong_verdict_is_on_record() -> None:
     assert required
     assert entries["maskbench"]
     both = [*required.items(), *entries["maskbench"].items()]
-    assert [(place, wrong) for place, entry in both if (wrong := WRONG & set(entry.counts))] == []
-    assert [place for place, entry in required.items() if CRASH in entry.counts] == []
+    assert [(name, wrong) for name, entry in both if (wrong := WRONG & set(entry.counts))] == []
+    assert [name for name, entry in required.items() if CRASH in entry.counts] == []
 
 
 # -- the command ---------------------------------------------------------------------------------
@@ -110,10 +110,10 @@ def write_suite(folder: Path, *, valid: bool) -> None:
     path.write_text(json.dumps([case]))
 
 
-def forge(record: Path, section: str, place: str, **entry: Any) -> None:
+def forge(record: Path, section: str, name: str, **entry: Any) -> None:
     """Change an entry of the record."""
     data = json.loads(record.read_text())
-    data[section][place] |= entry
+    data[section][name] |= entry
     record.write_text(json.dumps(data))
 
 

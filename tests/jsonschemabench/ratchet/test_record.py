@@ -25,7 +25,7 @@ OUTCOMES_BY_NAME = st.dictionaries(st.text(min_size=1), st.sampled_from(OUTCOMES
 def compared(before: dict[str, str], after: dict[str, str]) -> Comparison:
     """The comparison of two measurements of the same tests."""
     comparison = Comparison()
-    comparison.add("place", Entry.of(Measured("digest", before)), Measured("digest", after))
+    comparison.add("group", Entry.of(Measured("digest", before)), Measured("digest", after))
     return comparison
 
 
@@ -37,8 +37,8 @@ def test_the_record_is_read_as_it_was_written(
     path = tmp_path_factory.mktemp("ratchet") / "ratchet.json"
     ratchet = {
         section: {
-            place: Entry.of(Measured(f"digest of {place}", found))
-            for place, found in outcomes.get(section, {}).items()
+            group: Entry.of(Measured(f"digest of {group}", found))
+            for group, found in outcomes.get(section, {}).items()
         }
         for section in SECTIONS
     }
@@ -51,8 +51,8 @@ def test_each_that_moves_is_named_once_and_only_then(pairs: dict[str, tuple[str,
     """Worse is what stands earlier among the outcomes."""
     found = compared({k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()})
     rank = OUTCOMES.index
-    worse = {f"place {k}: {a} -> {b}" for k, (a, b) in pairs.items() if rank(b) < rank(a)}
-    better = {f"place {k}: {a} -> {b}" for k, (a, b) in pairs.items() if rank(b) > rank(a)}
+    worse = {f"group {k}: {a} -> {b}" for k, (a, b) in pairs.items() if rank(b) < rank(a)}
+    better = {f"group {k}: {a} -> {b}" for k, (a, b) in pairs.items() if rank(b) > rank(a)}
     assert (set(found.worse), set(found.better)) == (worse, better)
     assert len(found.worse) + len(found.better) == len(worse) + len(better)
 
@@ -60,8 +60,8 @@ def test_each_that_moves_is_named_once_and_only_then(pairs: dict[str, tuple[str,
 def test_a_loss_is_seen_behind_a_gain() -> None:
     """One test is lost and one won: the counts are the same."""
     found = compared({"a": PASS, "b": REFUSED_SATISFIABLE}, {"a": REFUSED_SATISFIABLE, "b": PASS})
-    assert found.worse == ["place a: pass -> refused satisfiable"]
-    assert found.better == ["place b: refused satisfiable -> pass"]
+    assert found.worse == ["group a: pass -> refused satisfiable"]
+    assert found.better == ["group b: refused satisfiable -> pass"]
 
 
 def test_what_is_worse_says_why_if_the_engine_did() -> None:
@@ -69,12 +69,12 @@ def test_what_is_worse_says_why_if_the_engine_did() -> None:
     comparison = Comparison()
     known = Entry.of(Measured("digest", {"a": PASS, "b": PASS, "c": CRASH}))
     now = {"a": CRASH, "b": REJECTED_VALID, "c": PASS}
-    comparison.add("place", known, Measured("digest", now, {"a": "too long", "b": "", "c": "no"}))
+    comparison.add("group", known, Measured("digest", now, {"a": "too long", "b": "", "c": "no"}))
     assert comparison.worse == [
-        "place a: pass -> crash: too long",
-        "place b: pass -> rejected valid",
+        "group a: pass -> crash: too long",
+        "group b: pass -> rejected valid",
     ]
-    assert comparison.better == ["place c: crash -> pass"]
+    assert comparison.better == ["group c: crash -> pass"]
 
 
 def test_a_wrong_verdict_is_worse_than_a_refusal() -> None:

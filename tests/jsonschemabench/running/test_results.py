@@ -156,7 +156,7 @@ def test_a_foreign_file_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """As one error, not as a traceback; and so is a folder in the place of the file."""
+    """As one error, not as a traceback; and so is a folder where the file should be."""
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "results.jsonl", tmp_path):
         with pytest.raises(BenchError, match="cannot be written") as caught:

@@ -169,7 +169,7 @@ def test_files_that_are_not_utf_8_are_left_out(root: Path) -> None:
 
 
 def test_a_remote_that_cannot_be_read_is_left_out_once(root: Path) -> None:
-    """Asking for the remotes of two drafts tells it once; without the folder there are none."""
+    """Asking for the remotes of two drafts names it once; without the folder there are none."""
     path = write(root, "remotes/broken.json", "{")
     suite = Suite(root)
     assert len(suite.remotes("draft6")) == len(suite.remotes("draft7")) == len(DRAFTS) + 2

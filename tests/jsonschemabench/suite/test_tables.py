@@ -57,7 +57,7 @@ RECORDS = [
 
 
 def test_a_draft_is_counted_by_test_and_by_case() -> None:
-    """A case fares as its worst test; right are passes and rightly called unsatisfiable ones."""
+    """A case has the outcome of its worst test; refusals of unsatisfiable schemas are right."""
     assert COLUMNS == [
         PASS,
         REFUSED_UNSATISFIABLE,
