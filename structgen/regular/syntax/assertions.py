@@ -1,21 +1,31 @@
-"""Translation of patterns with anchors, word boundaries and lookarounds to exact expressions.
+r"""Translation of patterns with anchors, word boundaries and lookarounds to exact expressions.
 
 A part of a pattern is translated together with what follows it (its `Continuation`), because that
 is where assertions look: `(?=x)r` is the intersection of `x.*` and r, `(?!x)r` that of r and the
 complement of `x.*`, `$r` is the empty string if r has it. What an assertion asks about the text
 before it is a `Context`: is there any, was the last character a word character, and the state of
-each lookbehind. Loops around assertions are expanded as they are walked.
+each lookbehind.
+
+Most assertions look at a character or two. These are put into the expressions beside them
+(`structgen.regular.expressions.borders`), so that the translation is plain: `[a-z-]+\b` becomes
+`[a-z-]*[a-z]` before a hyphen and `[a-z-]*-` before a letter. Where that cannot be, languages are
+intersected, and read character by character with their context. Loops around assertions that see
+what stands outside the loop are expanded as they are walked.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from structgen.errors import BudgetError, UnsupportedSchemaError
-from structgen.regular.charset import CharSet, union_all
-from structgen.regular.expressions.build import lazy
+from structgen.regular.charset import ALL, CharSet, refine, union_all
+from structgen.regular.expressions.borders import UndecidedError, restrict_begin, split_by_end
+from structgen.regular.expressions.build import lazy, repeat_counts
+from structgen.regular.expressions.nodes import And
 from structgen.regular.regex import (
     ANY,
     EMPTY,
@@ -31,6 +41,7 @@ from structgen.regular.regex import (
 from structgen.regular.syntax.unicode import WORD
 
 _DEPTH = 100  # assertions and groups with assertions that may follow or enclose one another
+_CONTEXTS = 24  # of a pattern; where there are more, texts are not split by how they end
 _EMPTY_TURNS = 20  # least count of a loop whose body may be empty and holds assertions
 
 
@@ -74,6 +85,7 @@ class Loop:
 
 
 Node = Regex | Edge | Look | Sequence | Choice | Loop
+Steps = list[tuple[CharSet, "dict[Context, Context]"]]
 
 
 class Context(NamedTuple):
@@ -89,9 +101,12 @@ class Context(NamedTuple):
 
 
 class Scope:
-    """What the assertions of one pattern can see: contexts that differ elsewhere are the same."""
+    """What the assertions of one pattern can see: contexts that differ elsewhere are the same.
 
-    def __init__(self, node: Node) -> None:
+    followed: the node is a part of a pattern, and more may follow it.
+    """
+
+    def __init__(self, node: Node, *, followed: bool = False) -> None:
         if _longest_chain(node) > _DEPTH:
             raise BudgetError(
                 f"the pattern has more than {_DEPTH} assertions in a row or inside one another",
@@ -107,7 +122,10 @@ class Scope:
             True,
             tuple(_before(look.body) for look in self.lookbehinds),
         )
+        self.followed = followed
         self._thens: dict[tuple[Node, Continuation], Continuation] = {}
+        self._steps: Steps | None = None
+        self._closed: dict[Node, Regex | None] = {}
 
     def then(self, node: Node, rest: Continuation) -> Continuation:
         """A node, then a rest; the same object for the same pair."""
@@ -130,6 +148,61 @@ class Scope:
                 for cut, target in moves
             ]
         return [(part, after) for part, after in found if part]
+
+    def steps(self) -> Steps:
+        """All contexts as the states of an automaton: what each leads to, by disjoint characters.
+
+        Empty where there are many.
+        """
+        if self._steps is None:
+            moves: list[tuple[CharSet, tuple[Context, Context]]] = []
+            found = [self.origin]
+            for context in found:  # grows meanwhile
+                for of, after in self.step(ALL, context):
+                    moves.append((of, (context, after)))
+                    if after not in found:
+                        found.append(after)
+                if len(found) > _CONTEXTS:
+                    moves = []
+                    break
+            self._steps = [(of, dict(pairs)) for of, pairs in refine(moves)]
+        return self._steps
+
+    def closed(self, node: Node) -> Regex | None:
+        """A node as a plain expression, if its assertions see nothing of what stands around it."""
+        if node not in self._closed:
+            self._closed[node] = self._find_closed(node)
+        return self._closed[node]
+
+    def _find_closed(self, node: Node) -> Regex | None:
+        inner = copy(self)
+        inner.followed, inner._thens, inner._closed = True, {}, {}
+        alone = inner.then(node, _Fixed(EPSILON))
+        contexts = {context for _, step in self.steps() for context in step}
+        try:
+            found = {alone.at(context) for context in contexts}
+        except UndecidedError:
+            return None
+        return found.pop() if len(found) == 1 and all(part.plain for part in found) else None
+
+    def meet(self, condition: Regex, rest: Regex) -> Regex:
+        """The texts of `rest` that fit the condition of an assertion on what follows.
+
+        Raises UndecidedError where the condition depends on what follows `rest`.
+        """
+        parts = rest.parts if isinstance(rest, And) else (rest,)
+        plain = next((part for part in parts if part.plain), None)
+        if self.followed and not rest.plain:
+            raise UndecidedError
+        if plain is not None:
+            try:
+                restricted = restrict_begin(condition, plain, followed=self.followed)
+            except UndecidedError:
+                if self.followed:
+                    raise
+            else:
+                return intersect(restricted, *(part for part in parts if part is not plain))
+        return intersect(condition, rest)
 
 
 def _longest_chain(node: Node) -> int:
@@ -218,13 +291,13 @@ class _Then(Continuation):
             case Regex():
                 return _read(_Reading(node, rest, scope, context))
             case Edge():
-                return _edge(node, rest.at(context), context)
+                return _edge(node, rest.at(context), context, scope)
             case Look(behind=True):
                 state = context.behind[scope.lookbehinds.index(node)]
                 return rest.at(context) if state.nullable != node.negative else EMPTY
             case Look():
                 ahead = scope.then(node.body, scope.anything).at(context)
-                return intersect(complement(ahead) if node.negative else ahead, rest.at(context))
+                return scope.meet(complement(ahead) if node.negative else ahead, rest.at(context))
             case Choice():
                 return alt(*(scope.then(part, rest).at(context) for part in node.parts))
             case Sequence():
@@ -237,6 +310,10 @@ class _Then(Continuation):
     def _loop(self, node: Loop, context: Context) -> Regex:
         if node.high == 0:
             return self._rest.at(context)
+        body = self._scope.closed(node.body)
+        if body is not None:
+            turns = repeat_counts(body, node.low, node.high)
+            return _read(_Reading(turns, self._rest, self._scope, context))
         if node.low > _EMPTY_TURNS and may_be_empty(node.body):
             raise BudgetError(
                 f"a repetition of {node.low} or more times something that may be empty"
@@ -346,6 +423,10 @@ def _read(reading: _Reading) -> Regex:
             return alt(here, concat(_without_empty(language), later[0]))
     elif isinstance(rest, _Fixed):
         return concat(language, rest.at(context))
+    if language.plain:
+        with contextlib.suppress(UndecidedError):
+            ends = split_by_end(language, context._replace(moved=True), reading.scope.steps())
+            return alt(here, *(concat(texts, rest.at(after)) for after, texts in ends.items()))
     return lazy(_Reading(language, rest, reading.scope, context, nullable=here.nullable))
 
 
@@ -353,15 +434,16 @@ def _without_empty(language: Regex) -> Regex:
     return alt(*(concat(chars(of), target) for of, target in language.moves()))
 
 
-def _edge(node: Edge, rest: Regex, context: Context) -> Regex:
+def _edge(node: Edge, rest: Regex, context: Context, scope: Scope) -> Regex:
     if node.kind == "start":
         return rest if context.before == "start" else EMPTY
     if node.kind == "end":
+        if scope.followed:
+            raise UndecidedError
         return EPSILON if rest.nullable else EMPTY
-    word_next = concat(chars(WORD), ANY)
     if (context.before == "word") == (node.kind == "boundary"):
-        return intersect(rest, alt(EPSILON, concat(chars(~WORD), ANY)))
-    return intersect(rest, word_next)
+        return scope.meet(alt(EPSILON, concat(chars(~WORD), ANY)), rest)
+    return scope.meet(concat(chars(WORD), ANY), rest)
 
 
 def may_be_empty(node: Node) -> bool:
