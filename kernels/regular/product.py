@@ -145,6 +145,17 @@ def ends_in(formula, ends, row, stack):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def fewest_missing(side, s):  # type: ignore[no-untyped-def]
+    """A lower bound on how many characters follow state s: the greatest of its joint automata."""
+    least = numba.int64(0)
+    for j in range(side.joint.shape[0]):
+        node = numba.int64(side.states[s, side.joint[j]]) - 1
+        if node >= 0:
+            least = max(least, side.ahead.least[node])
+    return least
+
+
+@inlined
 def leads_nowhere(side, row):  # type: ignore[no-untyped-def]
     """Whether, in the state `row`, one automaton plainly asks for what another rules out."""
     ahead = side.ahead
@@ -208,7 +219,8 @@ def walk(nodes, formula, side, s):  # type: ignore[no-untyped-def]
 def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def]
     """Find out whether state s, of which nothing is known, leads to a text. Returns as `walk`.
 
-    depth_first: look behind what was met last, otherwise behind what was met first.
+    depth_first: look behind what was met last, and there first where the end seems nearest;
+    otherwise behind what was met first.
     """
     line, before, below, live = side.line, side.before, side.below, side.live
     count = side.moves.shape[1]
@@ -223,9 +235,10 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
         top = numba.int64(below[at])
         head += 1
         need = walk(nodes, formula, side, at)
+        nearest, fewest = numba.int64(-1), numba.int64(0)
         for i in range(count if need == ALL_KNOWN else 0):
             k = count - 1 - i if depth_first else i
-            target = side.moves[at, k]
+            target = numba.int64(side.moves[at, k])
             # Found: the path back to s is alive.
             if target >= 0 and live[target] == LIVE:
                 met = at
@@ -234,8 +247,15 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
                 before[target] = at
                 line[tail] = target
                 tail += 1
-                below[target] = top
-                top = numba.int64(target)
+                missing = fewest_missing(side, target)
+                if nearest < 0 or missing <= fewest:
+                    target, nearest, fewest = nearest, target, missing
+                if target >= 0:
+                    below[target] = top
+                    top = target
+        if nearest >= 0:
+            below[nearest] = top
+            top = nearest
     # Searched to the end without a text, everything met is empty; broken off, it is undecided
     # again.
     found = EMPTY if met < 0 and need == ALL_KNOWN else UNDECIDED
