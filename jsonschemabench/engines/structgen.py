@@ -41,10 +41,12 @@ class StructgenEngine(Engine):
         return f"{super().version()}+{code.hexdigest()[:8]}"
 
     def prepare(self, vocabulary: Any) -> None:
-        """Load the kernels."""
+        """Load the kernels, and make ready what many schemas have, as a server does."""
         from structgen.kernels.build import loader
+        from structgen.schema.machine.lexicon import prepare_common
 
-        loader.warmup(grammars=False)
+        loader.warmup()
+        prepare_common()
         self._vocabulary = vocabulary
 
     def compile(self, spec: Spec) -> StructgenCompiled:

@@ -1,0 +1,183 @@
+"""Compile all kernels into one library, in several processes. Needs numba; running them does not.
+
+Each process takes a module that nobody has taken and whose imports are compiled, and writes an
+object file for it (`kernels.build.wrappers`). A linker makes one library of all; where there is
+none, the object files lie one behind the other, and LLVM links them when they are opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing import spawn
+from pathlib import Path
+
+from structgen.kernels.build.ledger import PAUSE, Ledger, compile_share, usable_cores
+from structgen.kernels.build.library import BUILD, HOW, OBJECTS, SOURCES, kernel_sources
+
+WORKERS = 3  # at most; with more, some would wait for what they need
+LINKERS = "cc", "gcc", "clang", "ld"
+PATIENCE = 1.0  # seconds before the user is told
+STEP = 10.0  # seconds between lines, where lines cannot be written over
+
+
+def compile_all(path: Path, level: str, names: Sequence[str] = ()) -> Path:
+    """Make the library at `path`, or at `path` with OBJECTS behind it where nothing can link.
+
+    level: of instructions, as LLVM calls it; "" for the processor as it is. names: of the modules
+    to be compiled, each behind those that it needs; all by default. Raises ImportError without
+    numba, and RuntimeError with what a process has said that failed.
+    """
+    if importlib.util.find_spec("numba") is None:
+        raise ImportError(
+            "structgen has no compiled kernels for this Python and machine, and needs numba to "
+            "compile them once: pip install numba"
+        )
+    names = names or module_names()
+    with tempfile.TemporaryDirectory(prefix=".compiling-", dir=path.parent) as made:
+        folder = Path(made)
+        with (
+            _workers(folder, level, names) as workers,
+            contextlib.closing(Ledger(folder / "ledger", names)) as ledger,
+        ):
+            for done in _progress(ledger, names):
+                if not done and all(worker.poll() is not None for worker in workers):
+                    said = (folder / "log").read_text("utf-8", "replace")
+                    raise RuntimeError(f"the kernels cannot be compiled:\n{said[-4000:]}")
+        objects = [folder / f"{name}.o" for name in names if (folder / f"{name}.o").exists()]
+        return _put(_linked(objects, folder), path)
+
+
+def module_names() -> list[str]:
+    """The modules that have kernels, such as "trie.scan"."""
+    found = [".".join(path.relative_to(SOURCES).with_suffix("").parts) for path in kernel_sources()]
+    return sorted(name for name in found if not name.startswith("build."))
+
+
+def needs(names: Sequence[str]) -> dict[str, list[str]]:
+    """For each module those that it needs; each stands behind what it needs."""
+    found: dict[str, list[str]] = {}
+
+    def add(name: str) -> None:
+        if name not in found:
+            source = (SOURCES / f"{name.replace('.', '/')}.py").read_text("utf-8")
+            imports = re.findall(r"^from structgen\.kernels\.([\w.]+) import", source, re.MULTILINE)
+            wanted = [other for other in imports if other in names]
+            for other in wanted:
+                add(other)
+            found[name] = wanted
+
+    for name in names:
+        add(name)
+    return found
+
+
+def work(folder: str, names: Sequence[str]) -> None:
+    """Write object files, skipping modules that another process is at: what a worker runs."""
+    gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
+    started_by = os.getppid()
+
+    def load(name: str) -> None:
+        if os.getppid() != started_by:
+            sys.exit("whoever wanted the library is gone")
+        _write_object(name, Path(folder))
+
+    compile_share(Ledger(Path(folder) / "ledger", names), needs(names), load)
+
+
+def _write_object(name: str, folder: Path) -> None:
+    from structgen.kernels.build.decorators import compiled
+    from structgen.kernels.build.wrappers import object_of
+
+    module = f"structgen.kernels.{name}"
+    importlib.import_module(module)
+    found = [kernel for kernel in compiled if kernel.function.__module__ == module]
+    if found:
+        (folder / f"{name}.o").write_bytes(object_of(found))
+
+
+@contextlib.contextmanager
+def _workers(
+    folder: Path, level: str, names: Sequence[str]
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that compile."""
+    environment = os.environ | {
+        HOW: BUILD,
+        "NUMBA_DISABLE_JIT": "0",
+        "NUMBA_CACHE_DIR": str(folder / "numba"),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    if level:
+        environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    code = f"from {__name__} import work; work({str(folder)!r}, {names!r})"
+    with contextlib.ExitStack() as running, (folder / "log").open("ab") as log:
+        workers = []
+        for _ in range(min(usable_cores(), WORKERS)):
+            worker = subprocess.Popen(  # noqa: S603  nothing in it comes from outside
+                [spawn.get_executable(), "-P", "-c", code],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+            running.callback(worker.wait)
+            running.callback(worker.terminate)
+            workers.append(worker)
+        yield workers
+
+
+def _progress(ledger: Ledger, names: Sequence[str]) -> Iterator[bool]:
+    """Wait until all modules are compiled, saying how many are; yields whether that is so."""
+    began, said = time.monotonic(), 0.0
+    rewrites = sys.stderr is not None and sys.stderr.isatty()
+    while True:
+        done, now = sum(map(ledger.is_done, names)), time.monotonic() - began
+        if now > PATIENCE and sys.stderr and (rewrites or said == 0 or now > said + STEP):
+            begin, end = ("\r", "") if rewrites else ("", "\n")
+            message = f"structgen: compiling kernels, once on this machine: {done} of {len(names)}"
+            print(begin + message, end=end, file=sys.stderr, flush=True)
+            said = now
+        yield done == len(names)
+        if done == len(names):
+            break
+        time.sleep(PAUSE)
+    if rewrites and said:
+        print(file=sys.stderr)
+
+
+def _linked(objects: list[Path], folder: Path) -> Path:
+    """The object files as one."""
+    whole = folder / "library"
+    for linker in filter(None, map(shutil.which, LINKERS)):
+        how = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+        done = subprocess.run(  # noqa: S603  nothing in it comes from outside
+            [linker, "-shared", *how, "-o", whole, *objects], capture_output=True, check=False
+        )
+        if done.returncode == 0:
+            return whole
+    whole = whole.with_suffix(OBJECTS)
+    with whole.open("wb") as file:
+        for path in objects:
+            code = path.read_bytes()
+            file.write(len(code).to_bytes(8, "little") + code)
+    return whole
+
+
+def _put(made: Path, path: Path) -> Path:
+    """Move a library to its place at once, whoever else does."""
+    path = path.with_name(path.name + made.suffix)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    shutil.copyfile(made, beside)
+    os.replace(beside, path)
+    return path
