@@ -41,13 +41,17 @@ class StructgenEngine(Engine):
         return f"{super().version()}+{code.hexdigest()[:8]}"
 
     def prepare(self, vocabulary: Any) -> None:
-        """Load the kernels, and make ready what many schemas have, as a server does."""
+        """Load the kernels."""
         from structgen.kernels.build import loader
-        from structgen.schema.machine.lexicon import prepare_common
 
         loader.warmup()
-        prepare_common()
         self._vocabulary = vocabulary
+
+    def settle(self) -> None:
+        """See `Engine.settle`: formats and numbers that many schemas have."""
+        from structgen.schema.machine.lexicon import prepare_common
+
+        prepare_common()
 
     def compile(self, spec: Spec) -> StructgenCompiled:
         """See `Engine.compile`."""

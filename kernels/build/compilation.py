@@ -28,6 +28,7 @@ from structgen.kernels.build.library import BUILD, HOW, OBJECTS, SOURCES, kernel
 
 WORKERS = 3  # at most; with more, some would wait for what they need
 LINKERS = "cc", "gcc", "clang", "ld"
+WHAT = "structgen: compiling kernels, once on this machine"
 PATIENCE = 1.0  # seconds before the user is told
 STEP = 10.0  # seconds between lines, where lines cannot be written over
 
@@ -141,19 +142,24 @@ def _progress(ledger: Ledger, names: Sequence[str]) -> Iterator[bool]:
     """Wait until all modules are compiled, saying how many are; yields whether that is so."""
     began, said = time.monotonic(), 0.0
     rewrites = sys.stderr is not None and sys.stderr.isatty()
+    begin, end = ("\r", "") if rewrites else ("", "\n")
     while True:
         done, now = sum(map(ledger.is_done, names)), time.monotonic() - began
-        if now > PATIENCE and sys.stderr and (rewrites or said == 0 or now > said + STEP):
-            begin, end = ("\r", "") if rewrites else ("", "\n")
-            message = f"structgen: compiling kernels, once on this machine: {done} of {len(names)}"
-            print(begin + message, end=end, file=sys.stderr, flush=True)
+        if now > PATIENCE and (rewrites or said == 0 or now > said + STEP):
+            _say(f"{begin}{WHAT}: {done} of {len(names)} parts{end}")
             said = now
         yield done == len(names)
         if done == len(names):
             break
         time.sleep(PAUSE)
     if rewrites and said:
-        print(file=sys.stderr)
+        _say("\n")
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _linked(objects: list[Path], folder: Path) -> Path:

@@ -22,4 +22,6 @@ def _nothing(_: Any) -> None:
 borrowed: Any = _array
 give_back: Any = _nothing
 if LIBRARY is None and not interpreted():
-    pass
+    from structgen.kernels.build import pointers
+
+    borrowed, give_back = pointers.borrowed, pointers.give_back

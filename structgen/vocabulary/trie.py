@@ -60,10 +60,10 @@ def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:
 
     O(total bytes) numpy work besides one sort of the tokens.
     """
-    found = [(tokens[i] or b"", i) for i in ids.tolist()]
-    found.sort()
-    words = [word for word, _ in found]
-    order = np.array([i for _, i in found], np.int32)
+    text_of: Any = tokens.__getitem__
+    in_order = sorted(ids.tolist(), key=text_of)  # equal ones stay in the order of their ids
+    words: list[bytes] = [*map(text_of, in_order)]
+    order = np.array(in_order, np.int32)
     data = np.frombuffer(b"".join(words), np.uint8)
     if len(data) >= 2**31:
         raise VocabularyError(

@@ -48,7 +48,8 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
 def prepare_common() -> None:
     """Prepare formats and states of fractional numbers, which many schemas have, once per process.
 
-    Else the first schema that has them does, which takes up to a tenth of a second. To tell fractional numbers from whole ones, each state takes a search.
+    Else the first schemas that have them do, which takes up to a tenth of a second. To tell
+    fractional numbers from whole ones, each state takes a search.
     """
     prepare_formats()
     near = {_fractional()}

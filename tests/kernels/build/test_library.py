@@ -1,10 +1,11 @@
-"""The library of compiled kernels is found, or made once, and its functions take what they should."""
+"""The library of kernels is found, or made once; its functions take what they should."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_every_source_of_kernels_counts(tmp_path: Path, monkeypatch: pytest.Monk
     for name in ("trie/scan.py", "tables.py", "gpu/rows.py", "build/library.py"):
         (tmp_path / name).write_text("changed")
         found.append(library.digest())
-    assert [one != other for one, other in zip(found, found[1:], strict=False)] == [
+    assert [one != other for one, other in pairwise(found)] == [
         True, True, False, False
     ]  # fmt: skip
 
@@ -162,7 +163,7 @@ def test_modules_stand_behind_what_they_need() -> None:
         assert all(order.index(other) < order.index(name) for other in others)
 
 
-# -- what functions of a library take ---------------------------------------------------------------
+# -- what functions of a library take --------------------------------------------------------------
 
 
 def table() -> Any:
@@ -267,7 +268,7 @@ def test_kernels_say_what_they_do() -> None:
     assert "the value" in lookup.__doc__.lower() or lookup.__doc__
 
 
-# -- making one -------------------------------------------------------------------------------------
+# -- making one ------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -286,7 +287,7 @@ def test_a_library_is_made(can_link: bool, tmp_path: Path, monkeypatch: pytest.M
         "def lookup(table, key): '''Find.'''\n"
         "lookup.__module__ = 'structgen.kernels.tables'\n"
         "table = np.full((4, 2), -1, np.int64); table[1] = 1, 9\n"
-        "print(made.function(lookup)(table, 1), made.address('structgen.kernels.tables.lookup') > 0)"
+        "print(made.function(lookup)(table, 1), made.address(library.name_of(lookup)) > 0)"
     )
     said, wrong = python(code, made).communicate()
     assert said == "9 True\n", wrong
