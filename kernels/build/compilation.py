@@ -1,18 +1,15 @@
 """Compile all kernels into one library, in several processes. Needs numba; running them does not.
 
 Each process takes a module that nobody has taken and whose imports are compiled, and writes an
-object file for it (`kernels.build.wrappers`). A linker makes one library of all; where there is
+object file for it (`kernels.build.worker`). A linker makes one library of all; where there is
 none, the object files lie one behind the other, and LLVM links them when they are opened.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
-import importlib
 import importlib.util
 import os
-import re
 import secrets
 import shutil
 import subprocess
@@ -23,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import spawn
 from pathlib import Path
 
-from structgen.kernels.build.ledger import PAUSE, Ledger, compile_share, usable_cores
+from structgen.kernels.build.ledger import PAUSE, Ledger, usable_cores
 from structgen.kernels.build.library import BUILD, HOW, OBJECTS, SOURCES, kernel_sources
 
 WORKERS = 3  # at most; with more, some would wait for what they need
@@ -66,48 +63,6 @@ def module_names() -> list[str]:
     return sorted(name for name in found if not name.startswith("build."))
 
 
-def needs(names: Sequence[str]) -> dict[str, list[str]]:
-    """For each module those that it needs; each stands behind what it needs."""
-    found: dict[str, list[str]] = {}
-
-    def add(name: str) -> None:
-        if name not in found:
-            source = (SOURCES / f"{name.replace('.', '/')}.py").read_text("utf-8")
-            imports = re.findall(r"^from structgen\.kernels\.([\w.]+) import", source, re.MULTILINE)
-            wanted = [other for other in imports if other in names]
-            for other in wanted:
-                add(other)
-            found[name] = wanted
-
-    for name in names:
-        add(name)
-    return found
-
-
-def work(folder: str, names: Sequence[str]) -> None:
-    """Write object files, skipping modules that another process is at: what a worker runs."""
-    gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
-    started_by = os.getppid()
-
-    def load(name: str) -> None:
-        if os.getppid() != started_by:
-            sys.exit("whoever wanted the library is gone")
-        _write_object(name, Path(folder))
-
-    compile_share(Ledger(Path(folder) / "ledger", names), needs(names), load)
-
-
-def _write_object(name: str, folder: Path) -> None:
-    from structgen.kernels.build.decorators import compiled
-    from structgen.kernels.build.wrappers import object_of
-
-    module = f"structgen.kernels.{name}"
-    importlib.import_module(module)
-    found = [kernel for kernel in compiled if kernel.function.__module__ == module]
-    if found:
-        (folder / f"{name}.o").write_bytes(object_of(found))
-
-
 @contextlib.contextmanager
 def _workers(
     folder: Path, level: str, names: Sequence[str]
@@ -121,7 +76,7 @@ def _workers(
     }
     if level:
         environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
-    code = f"from {__name__} import work; work({str(folder)!r}, {names!r})"
+    code = f"from structgen.kernels.build.worker import work; work({str(folder)!r}, {names!r})"
     with contextlib.ExitStack() as running, (folder / "log").open("ab") as log:
         workers = []
         for _ in range(min(usable_cores(), WORKERS)):

@@ -1,7 +1,7 @@
 """What kernel modules write types with: numba's own, or a stand-in where kernels are compiled.
 
 A kernel module names numba's types at its top, for the signatures of its kernels, and in the bodies
-of kernels. Where a library has the kernels (`kernels.build.library`), nobody reads signatures, and
+of kernels. Where a library has the kernels (`kernels.build.opening`), nobody reads signatures, and
 numba, which takes long to import, is not needed.
 """
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from structgen.kernels.build.library import Library, open_library
+from structgen.kernels.build.library import Library
+from structgen.kernels.build.opening import open_library
 
 
 class StandIn:

@@ -1,6 +1,6 @@
 """Reach kernel modules by name: `kernels()` is how the packages above do it.
 
-The first call opens the library of all kernels, or has it made (`kernels.build.library`); so the
+The first call opens the library of all kernels, or has it made (`kernels.build.opening`); so the
 packages above can be imported without it.
 """
 

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ def save(
     ids: "eos_ids", "special_ids" and "text_ids".
     """
     missing = [i for i, token in enumerate(tokens) if token is None]
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "data": np.frombuffer(b"".join(filter(None, tokens)), np.uint8),
         "ends": np.cumsum([len(token or b"") for token in tokens], dtype=np.int64),
         "missing": np.array(missing, np.int32),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structgen.kernels.build import compilation, library
+from structgen.kernels.build import compilation, library, opening
 from structgen.kernels.build.language import LIBRARY
 from structgen.kernels.build.loader import kernels
 
@@ -20,12 +20,12 @@ needs_library = pytest.mark.skipif(LIBRARY is None, reason="kernels are not take
 # opens a library, which takes a moment to make, and writes down who made it
 OPENING = """
 import shutil, sys, time; from pathlib import Path
-from structgen.kernels.build import compilation, library
+from structgen.kernels.build import compilation, opening
 def compile_all(path, level):
     with open(sys.argv[2], "a") as log: print(level, file=log)
     time.sleep(0.2); shutil.copyfile(sys.argv[1], path); return path
 compilation.compile_all = compile_all
-print(library.open_library().address("structgen.kernels.tables.lookup") > 0)
+print(opening.open_library().address("structgen.kernels.tables.lookup") > 0)
 """
 FIRST_MASK = """
 import sys; import numpy as np; import structgen as sg
@@ -53,7 +53,7 @@ def python(code: str, *arguments: object, **environment: str) -> subprocess.Pope
 def path_of_library() -> Path:
     """The file that this process has opened."""
     name = f"{library.levels()[0]}-{library.digest()}{library.ENDING}"
-    path = library.cache_dir() / "kernels" / name
+    path = opening.cache_dir() / "kernels" / name
     return path if path.exists() else path.with_name(name + library.OBJECTS)
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
 def test_kernels_may_be_had_in_other_ways(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As plain Python, or compiled in the process: without a library."""
     monkeypatch.setenv(how, "1")
-    assert library.open_library() is None
+    assert opening.open_library() is None
 
 
 def test_without_numba_nothing_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,13 +128,13 @@ def test_a_processor_gets_what_it_can_run(
 
 def test_the_newest_libraries_are_kept(tmp_path: Path) -> None:
     """Those of sources as they were go, the oldest first."""
-    for i in range(library.KEPT + 3):
+    for i in range(opening.KEPT + 3):
         path = tmp_path / f"{i}{library.ENDING}"
         path.touch()
         os.utime(path, (i, i))
-    library._prune(tmp_path)
+    opening._prune(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
-        f"{i}{library.ENDING}" for i in range(3, library.KEPT + 3)
+        f"{i}{library.ENDING}" for i in range(3, opening.KEPT + 3)
     }
 
 
@@ -155,8 +155,10 @@ def test_every_source_of_kernels_counts(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_modules_stand_behind_what_they_need() -> None:
     """All that have kernels, in an order in which they can be compiled."""
+    from structgen.kernels.build.worker import needs  # which needs numba
+
     names = compilation.module_names()
-    found = compilation.needs(names)
+    found = needs(names)
     assert sorted(found) == names
     order = list(found)
     for name, others in found.items():
