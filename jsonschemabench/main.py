@@ -24,6 +24,7 @@ NO_READER = 141
 COMMANDS = {
     "suite": ("suite.command", "run the official JSON Schema Test Suite"),
     "masks": ("masks.command", "measure masks on MaskBench cases, or on a grammar"),
+    "start": ("start", "measure the first mask: fresh environment, new process, warm process"),
     "growth": ("growth", "measure whether a token costs more in a longer text of a grammar"),
     "generate": ("generate.command", "measure generation with a model, end to end"),
     "batches": (

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import numba, reference, types
 
 # -- what kernels return in place of a position or a row ---------------------------------------
 # Codes from NEED_ROW down stop a kernel: Python adds what `need` names to the tables, and calls it
@@ -145,6 +143,25 @@ AT_FILL_ROW, AT_ALLOWED_KEY, AT_KEY_ACTION, AT_RUN, AT_ENDING, AT_LEXEME_ENDS = 
 AT_LISTED_WORDS, AT_NARROW, AT_STEP, AT_ADVANCE, AT_BOUNDARY_TOKENS = 6, 7, 8, 9, 10
 AT_IS_SEEN, AT_SEEN_REMAINDERS, AT_FILL_WORDS, AT_FILL_SPANS, AT_PREDICT = 11, 12, 13, 14, 15
 INFO_SIZE = 16
+#: of each place the kernel whose address stands there
+CALLED = {
+    AT_FILL_ROW: "lexer.rows.fill_row",
+    AT_FILL_SPANS: "lexer.spans.fill_span",
+    AT_FILL_WORDS: "lexer.words.fill_listed",
+    AT_BOUNDARY_TOKENS: "masks.boundary_tokens.walk_boundary_tokens",
+    AT_LISTED_WORDS: "masks.byte_walk.walk_listed",
+    AT_NARROW: "masks.byte_walk.walk_narrow",
+    AT_PREDICT: "masks.deferred_openings.predict",
+    AT_LEXEME_ENDS: "masks.lexeme_walk.walk_lexeme_ends",
+    AT_KEY_ACTION: "parser.key_sets.apply_key_action",
+    AT_IS_SEEN: "parser.seen_keys.is_seen",
+    AT_SEEN_REMAINDERS: "parser.seen_keys.seen_remainders",
+    AT_ADVANCE: "parser.step.advance_terminal",
+    AT_ALLOWED_KEY: "parser.step.has_allowed_key",
+    AT_STEP: "parser.step.step",
+    AT_RUN: "parser.step.run",
+    AT_ENDING: "parser.step.ending",
+}
 
 # Kinds of lexer states within listed words.
 IN_WORD = 1  #: between two letters

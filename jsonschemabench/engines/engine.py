@@ -106,6 +106,9 @@ class Engine(ABC):
     def prepare(self, vocabulary: Vocabulary) -> None:
         """Take the vocabulary, once in a process; what later specs share is made here."""
 
+    def settle(self) -> None:  # noqa: B027  most engines have nothing to make
+        """Make what many specs need, as a server that runs for long does before its first one."""
+
     @abstractmethod
     def compile(self, spec: Spec) -> Compiled:
         """Compile a spec of one of `kinds`. Raises Refused."""

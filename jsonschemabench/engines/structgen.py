@@ -44,8 +44,14 @@ class StructgenEngine(Engine):
         """Load the kernels."""
         from structgen.kernels.build import loader
 
-        loader.warmup(grammars=False)
+        loader.warmup()
         self._vocabulary = vocabulary
+
+    def settle(self) -> None:
+        """See `Engine.settle`: formats and numbers that many schemas have."""
+        from structgen.schema.machine.lexicon import prepare_common
+
+        prepare_common()
 
     def compile(self, spec: Spec) -> StructgenCompiled:
         """See `Engine.compile`."""

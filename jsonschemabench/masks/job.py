@@ -56,6 +56,7 @@ def start(engine: str, vocabulary: Vocabulary) -> Callable[[MaskJob], dict[str, 
     """Prepare an engine; returns what does a job. Called once in the child process."""
     measured = engine_class(engine)()
     measured.prepare(vocabulary)
+    measured.settle()
     row = np.zeros(vocabulary.words, np.int32)
     ends = vocabulary.eos_ids[:1]
     for kind in TRIVIAL.keys() & measured.kinds:

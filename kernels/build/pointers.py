@@ -8,8 +8,10 @@ written down before (`kernels.masks.entry_points`), which takes a tenth of the t
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typeconv.castgraph import Conversion
@@ -18,6 +20,7 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
+    intrinsic,
     lower_cast,
     lower_getattr_generic,
     models,
@@ -125,3 +128,86 @@ def _unboxed(given: Reference, handed: Any, c: Any) -> Any:
         builder.store(builder.ptrtoint(place, word), address)
         builder.store(native.is_error, wrong)
     return NativeValue(builder.load(address), is_error=builder.load(wrong))
+
+
+@intrinsic
+def stored(typing: Any, address: Any, value: Any) -> Any:  # noqa: ARG001  numba passes it
+    """Write a tuple of arrays down at an address, as kernels have it."""
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        place, written = values
+        builder.store(written, builder.inttoptr(place, written.type.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, value), generate
+
+
+def loader_of(kind: Any) -> Any:
+    """Make a function that takes an address where a tuple is `stored` for a reference to it."""
+
+    @intrinsic
+    def load(typing: Any, address: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            del context, builder
+            return values[0]
+
+        return kind(types.int64), generate
+
+    return load
+
+
+def by_address(function: Any, place: int) -> Any:
+    """Make a function that calls a compiled one by its address in `t.info[place]`."""
+    (wanted,) = function.signatures
+    result = function.overloads[wanted].signature.return_type
+
+    def call(typing: Any, t: Any, *rest: Any) -> Any:  # noqa: ARG001  numba passes them
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            places = loaded(context, builder, t, values[0], "info", DATA)
+            address = builder.load(builder.gep(places, [context.get_constant(types.intp, place)]))
+            kind = context.call_conv.get_function_type(result, wanted)
+            at = builder.inttoptr(address, kind.as_pointer())
+            status, value = context.call_conv.call_function(builder, at, result, wanted, values)
+            del status  # kernels raise nothing
+            return value
+
+        return result(*wanted), generate
+
+    typing = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    given = inspect.signature(function.py_func).parameters.values()
+    call.__signature__ = inspect.Signature([typing, *given])  # type: ignore[attr-defined]
+    return intrinsic(call)
+
+
+@intrinsic
+def borrowed(typing: Any, size: Any) -> Any:  # noqa: ARG001
+    """Bytes from the C library: see `kernels.build.memory`."""
+    kind = types.Array(types.uint8, 1, "C")
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        given = ir.FunctionType(cgutils.voidptr_t, [cgutils.intp_t])
+        malloc = cgutils.get_or_insert_function(builder.module, given, "malloc")
+        made = context.make_array(kind)(context, builder)
+        made.data = builder.bitcast(builder.call(malloc, values), made.data.type)
+        made.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+        made.parent = context.get_constant_null(types.pyobject)
+        made.nitems, made.itemsize = values[0], context.get_constant(types.intp, 1)
+        made.shape = cgutils.pack_array(builder, [values[0]])
+        made.strides = cgutils.pack_array(builder, [made.itemsize])
+        return made._getvalue()
+
+    return kind(types.intp), generate
+
+
+@intrinsic
+def give_back(typing: Any, array: Any) -> Any:  # noqa: ARG001
+    """Give back bytes that were borrowed."""
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        given = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
+        free = cgutils.get_or_insert_function(builder.module, given, "free")
+        data = context.make_array(array)(context, builder, values[0]).data
+        builder.call(free, [builder.bitcast(data, cgutils.voidptr_t)])
+        return context.get_dummy_value()
+
+    return types.void(array), generate

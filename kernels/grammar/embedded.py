@@ -6,10 +6,8 @@ kernels say where a grammar wants such a terminal, and take up threads behind it
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.grammar.indentation import call_scan_any
 from structgen.kernels.grammar.lexer import call_endings, call_union_lookaheads
 from structgen.kernels.grammar.records import (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import types
-
-from structgen.kernels.build.decorators import kernel, lean, loader, stored
+from structgen.kernels.build.decorators import lean, loader, stored
+from structgen.kernels.build.language import types
 from structgen.kernels.grammar.step import call_is_accepting, read
 from structgen.kernels.grammar.tables import GRAMMAR, INT
 from structgen.kernels.grammar_masks.masks import mask_of
@@ -27,25 +26,25 @@ def keep_parts(p, address):  # type: ignore[no-untyped-def]
     stored(address, p)
 
 
-@kernel(INT(INT, INT, BYTES, I64))
+@lean(INT(INT, INT, BYTES, I64))
 def run(tables, at, data, place):  # type: ignore[no-untyped-def]
     """See `grammar.step.read`."""
     return read(tables_at(tables), at, data, place)
 
 
-@kernel(INT(INT, INT))
+@lean(INT(INT, INT))
 def is_accepting(tables, at):  # type: ignore[no-untyped-def]
     """See `grammar.step.is_accepting`."""
     return call_is_accepting(tables_at(tables), at)
 
 
-@kernel(INT(INT, INT, INT, INT))
+@lean(INT(INT, INT, INT, INT))
 def build(tables, parts, trie, lexer):  # type: ignore[no-untyped-def]
     """See `grammar_masks.parts.build`."""
     return call_build(tables_at(tables), parts_at(parts), trie, lexer)
 
 
-@kernel(INT(INT, INT, INT, I32))
+@lean(INT(INT, INT, INT, I32))
 def mask(tables, parts, at, row):  # type: ignore[no-untyped-def]
     """See `grammar_masks.masks.mask_of`."""
     return mask_of(tables_at(tables), parts_at(parts), at, row)

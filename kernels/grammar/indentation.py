@@ -9,9 +9,8 @@ block; inside brackets it is left out.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.lalr_guided import call_lexer_beside, call_scan_guided
 from structgen.kernels.grammar.records import (
     LEXER_WIDTH,

@@ -7,9 +7,8 @@ and are made when first met.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, folded, inlined, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.records import (
     ITEMS_COST,
     ITEMS_NON_EMPTY,

@@ -9,9 +9,8 @@ fits.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.records import (
     REC_KIND,
     REC_SIZE,

@@ -13,9 +13,8 @@ that pattern, and the lexeme of the pattern is *renamed* where its text is the l
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.records import (
     LEXER_ENDINGS,
     LOOKAHEADS_VIOLATED,

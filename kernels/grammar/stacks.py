@@ -8,10 +8,8 @@ set, where a parser can be between two terminals, shows all that may come next o
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, folded, inner, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.grammar.items import call_union_items, goto
 from structgen.kernels.grammar.records import (
     ITEMS_COST,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import call_laid
 from structgen.kernels.grammar.items import END_ITEM, call_closure
 from structgen.kernels.grammar.lalr_guided import guided, pushed

@@ -8,9 +8,8 @@ as `lexer state << 31 | stacks`; other positions are THREADS records, marked by 
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inlined, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import (
     COUNTS,
     LATER,

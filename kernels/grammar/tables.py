@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import called, folded, inlined, lean
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.grammar.records import REC_KIND, REC_SIZE, REC_START
 from structgen.kernels.tables import find, slot_of
 
@@ -75,6 +73,36 @@ BESIDE, GOTO, ENTER, SCAN, SCANS, UNION_ITEMS, UNION_STACKS, VIABLE = np.arange(
     VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
 ) = np.arange(19)  # fmt: skip
 REGIONS = 19
+#: of each place the kernel whose address stands there
+CALLED = {
+    AT_WANTS: "grammar.embedded.wants",
+    AT_LAID: "grammar.indentation.laid",
+    AT_SCAN_LAID: "grammar.indentation.scan_laid",
+    AT_SCAN_ANY: "grammar.indentation.scan_any",
+    AT_ITEMS: "grammar.items.items_of",
+    AT_CLOSURE: "grammar.items.closure",
+    AT_UNION_ITEMS: "grammar.items.union_items",
+    AT_LEXER_BESIDE: "grammar.lalr_guided.lexer_beside",
+    AT_SCAN_GUIDED: "grammar.lalr_guided.scan_guided",
+    AT_NEXT_LEXER: "grammar.lexer.next_lexer",
+    AT_LOOKAHEADS: "grammar.lexer.lookaheads_of",
+    AT_ENDINGS: "grammar.lexer.endings",
+    AT_NEXT_LOOKAHEADS: "grammar.lexer.next_lookaheads",
+    AT_UNION_LOOKAHEADS: "grammar.lexer.union_lookaheads",
+    AT_CLOSED: "grammar.stacks.closed",
+    AT_SCAN: "grammar.stacks.scan",
+    AT_UNION_CLOSED: "grammar.stacks.union_closed",
+    AT_STEP: "grammar.step.step",
+    AT_IS_ACCEPTING: "grammar.step.is_accepting",
+    AT_INTERN: "grammar.tables.intern",
+    AT_SETTLES: "grammar.viability.cached_settles",
+    AT_CLUSTERS: "grammar_masks.clusters.clusters",
+    AT_LOOPING: "grammar_masks.loops.looping",
+    AT_FLOWS: "grammar_masks.loops.flows",
+    AT_WALK_PLAIN: "grammar_masks.masks.walk_plain",
+    AT_BUILD: "grammar_masks.parts.build",
+    AT_SEGMENTS: "grammar_masks.segments.segments_of",
+}
 
 
 class Tables(NamedTuple):

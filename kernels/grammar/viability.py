@@ -7,9 +7,8 @@ tried here; what they leave open is decided in Python (NEED_VIABLE, NEED_SURE) a
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import call_scan_any
 from structgen.kernels.grammar.lexer import (
     call_endings,

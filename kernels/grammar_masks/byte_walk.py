@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import types
-
 from structgen.kernels.build.decorators import lean
+from structgen.kernels.build.language import types
 from structgen.kernels.grammar.step import call_is_accepting, call_step
 from structgen.kernels.grammar.tables import GRAMMAR, INT
 from structgen.kernels.masks.byte_walk import walk_tree

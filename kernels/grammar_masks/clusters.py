@@ -5,9 +5,8 @@ Each cluster is a lexer state of its own whose parts are shared by all states th
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.records import LEXER_CLUSTERS, REC_SIZE, REC_START
 from structgen.kernels.grammar.tables import (
     AT_CLUSTERS,

@@ -5,9 +5,8 @@ A state is lookaheads << 31 | lexer state. A group is a way in which a lexeme ca
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import folded, inlined
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import COUNTS, width_in
 from structgen.kernels.grammar.lexer import call_next_lexer, call_next_lookaheads
 from structgen.kernels.grammar.records import REC_KIND, REC_START

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import string
 
-import numba
 import numpy as np
 
 from structgen.kernels.build.decorators import called, folded, inlined, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.lexer import (
     call_endings,
     call_next_lexer,

@@ -8,9 +8,8 @@ cannot be told by parts, are walked node by node.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import call_scan_any, counted
 from structgen.kernels.grammar.lexer import call_next_lexer, call_next_lookaheads
 from structgen.kernels.grammar.records import LEXER_CLUSTERS, STACKS_LEXER

@@ -7,9 +7,8 @@ tokens below which the two differ; so are the segments.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.tables import CLASS, GRAMMAR, INT, fixed
 from structgen.kernels.grammar_masks.lexeme_states import (
     LEXER_OF,

@@ -8,9 +8,8 @@ trie 0; others are stretches of it, or merged from many short stretches (`tries`
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, inner, lean
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.tables import AT_BUILD, GRAMMAR, INT
 from structgen.kernels.grammar_masks.lexeme_states import state_of
 from structgen.kernels.grammar_masks.models import note_model

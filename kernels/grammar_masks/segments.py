@@ -8,9 +8,8 @@ stacks whether they ever can be, and how wide a line is, that is left to the sta
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import called, folded, inlined, inner
+from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.lexer import (
     call_endings,
     call_next_lookaheads,

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import folded, inlined, inner
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.grammar.tables import INT
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
 

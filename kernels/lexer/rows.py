@@ -6,10 +6,8 @@ first read; any other row is Python's to fill (NEED_ROW).
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inner
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.spans import call_fill_span
 from structgen.kernels.lexer.words import call_fill_listed
 from structgen.kernels.tables import (

@@ -8,10 +8,8 @@ the construction of minimal UTF-8 automata from ranges.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.words import (
     BACKSLASH,
     LETTER_U,

@@ -6,9 +6,8 @@ the states within them when they are read.
 
 from __future__ import annotations
 
-from numba import types
-
 from structgen.kernels.build.decorators import lean
+from structgen.kernels.build.language import types
 from structgen.kernels.tables import (
     CHILD,
     DIGITS_LEFT,

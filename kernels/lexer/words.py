@@ -14,10 +14,8 @@ them by themselves: Python only says where a list begins.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import (
     AFTER_HIGH_SURROGATE,
     AT_FILL_WORDS,

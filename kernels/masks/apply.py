@@ -6,11 +6,10 @@ xgrammar).
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import types
 
-from structgen.kernels.build.decorators import inlined, kernel
+from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 
 ROWS = types.int32[:, ::1]
 PRIME = 16777619  # of FNV-1a with 32 bits
@@ -38,13 +37,13 @@ def block(logits, rows, refused):  # type: ignore[no-untyped-def]
                     logits[i, t] = refused
 
 
-@kernel(types.void(types.float32[:, ::1], ROWS))
+@lean(types.void(types.float32[:, ::1], ROWS))
 def block_float32(logits, rows):  # type: ignore[no-untyped-def]
     """Write -inf into logits float32[n, V] where the bit in rows int32[n, words] is not set."""
     block(logits, rows, np.float32(-np.inf))
 
 
-@kernel(types.void(types.uint16[:, ::1], ROWS, types.uint16))
+@lean(types.void(types.uint16[:, ::1], ROWS, types.uint16))
 def block_uint16(logits, rows, refused):  # type: ignore[no-untyped-def]
     """The same for 16-bit floats seen as uint16; `refused` is the bit pattern of their -inf."""
     block(logits, rows, refused)

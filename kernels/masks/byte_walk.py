@@ -7,10 +7,8 @@ other at any node, so this walk also says at which nodes the other may take over
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.masks.deferred_openings import predict_or_need
 from structgen.kernels.masks.row_edits import ROW_EDITS, admit, refuse

@@ -9,10 +9,8 @@ state behind it (NEED_OPENING), and only tokens that look no further are decided
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.lexer.words import QUOTE
 from structgen.kernels.masks.row_edits import ROW_EDITS, admit

@@ -12,10 +12,8 @@ these, its place in the row and what stands there.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
-from structgen.kernels.build.decorators import brief, inlined, kernel
+from structgen.kernels.build.decorators import brief, inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.masks.apply import mixed
 from structgen.kernels.tables import I64
 
@@ -57,7 +55,7 @@ def place_of(places, count, state):  # type: ignore[no-untyped-def]
     return numba.int64(places[at]) if at < count else numba.int64(-1)
 
 
-@kernel(types.boolean(POOL, types.int64, types.int32[::1], types.int32[::1], types.int32[:, ::1]))
+@lean(types.boolean(POOL, types.int64, types.int32[::1], types.int32[::1], types.int32[:, ::1]))
 def write_rows(pool, used, places, states, rows):  # type: ignore[no-untyped-def]
     """Write rows[i], the row of states[i]; False where a record is missing.
 
@@ -143,7 +141,7 @@ def _use(sizes, base):  # type: ignore[no-untyped-def]
             break
 
 
-@kernel(types.int64(POOL, I64, POOL))
+@lean(types.int64(POOL, I64, POOL))
 def keep_row(pool, sizes, row):  # type: ignore[no-untyped-def]
     """Append a record of a row, for which there must be `needed(words)`; returns its place."""
     words, at = row.shape[0], sizes[USED]
@@ -172,7 +170,7 @@ def needed(words):  # type: ignore[no-untyped-def]
     return LINE + CHANGES + words + 2 * FEW + 2
 
 
-@kernel(types.boolean(POOL, types.int64, types.int64))
+@lean(types.boolean(POOL, types.int64, types.int64))
 def are_equal(pool, one, other):  # type: ignore[no-untyped-def]
     """Whether two records are the same, word by word."""
     for i in range(CHANGES + 2 * numba.int64(pool[one + COUNT])):

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import WORDS, inner, lean, loader, stored
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import reference, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.masks.boundary_tokens import (
     BOUNDARY_TOKENS,

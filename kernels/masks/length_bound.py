@@ -6,10 +6,8 @@ the text cannot end in time. Few tokens are that long, so only the paths to thes
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.tables import (
     DEPTH,

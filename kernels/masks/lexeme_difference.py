@@ -6,10 +6,8 @@ state, what lies below in the trie is the same, and taken over.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.masks.lexeme_walk import LEXEME_ENDS, add_lexeme_end, is_full
 from structgen.kernels.tables import DEAD, I32, I64, INTS, NEED_SPACE, TABLES

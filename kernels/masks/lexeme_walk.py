@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import called, inlined, inner, lean
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.masks.deferred_openings import predict_or_need
 from structgen.kernels.masks.row_edits import ROW_EDITS, admit, has

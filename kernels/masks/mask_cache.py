@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import inlined, inner, lean, loader, stored
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.masks.apply import mixed
 from structgen.kernels.tables import HASH, I32, I64
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from structgen.kernels.build.decorators import inlined, kernel, lean
+from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import I32, INTS
 
 
@@ -92,7 +91,7 @@ def collect(edits, out):  # type: ignore[no-untyped-def]
     return numba.int64(used)
 
 
-@kernel(types.void(I32, INTS))
+@lean(types.void(I32, INTS))
 def apply(row, changed):  # type: ignore[no-untyped-def]
     """Change a row as `collect` wrote it down. row: int32[words]; changed: int32[2 * n]."""
     for k in range(0, changed.shape[0], 2):

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from structgen.kernels.build.decorators import inlined, kernel, lean, loader, stored
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.decorators import inlined, lean, loader, stored
+from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.masks.entry_points import (
     ENDS,
     FROM_START,
@@ -278,7 +276,7 @@ def edits_key(cache, scratch, number, found):  # type: ignore[no-untyped-def]
     return 2 + count
 
 
-@kernel(types.int64(*[types.int64] * 5))
+@lean(types.int64(*[types.int64] * 5))
 def find_same(tables, nodes, address, position, how):  # type: ignore[no-untyped-def]
     """A position whose row was built before and is that of `position`, or DEAD: then write it.
 
@@ -331,7 +329,7 @@ def find_same(tables, nodes, address, position, how):  # type: ignore[no-untyped
     return numba.int64(DEAD) if other == position or how & REBUILD != 0 else other
 
 
-@kernel(types.int64(types.int64, types.int64, types.int64, types.int32[::1]))
+@lean(types.int64(types.int64, types.int64, types.int64, types.int32[::1]))
 def write(nodes, address, position, row):  # type: ignore[no-untyped-def]
     """Write the row that `find_same` built last, int32[words], if it is that of `position`.
 

@@ -12,11 +12,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numba
-from numba import types
-from numba.extending import intrinsic
-
 from structgen.kernels.build.decorators import inlined, interpreted, lean
+from structgen.kernels.build.language import intrinsic, numba, types
 from structgen.kernels.masks.apply import ROWS
 from structgen.kernels.masks.delta_rows import POOL, expand, place_of
 from structgen.kernels.tables import I64

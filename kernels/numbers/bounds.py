@@ -6,9 +6,8 @@ more digits), or that the number is equal to the end so far (~r, r digits of the
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba
 from structgen.kernels.numbers.columns import ABOVE, ANY_NUMBER, BELOW, PASSED
 
 

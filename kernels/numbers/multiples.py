@@ -8,9 +8,8 @@ scientific notation a state has the digits modulo CORE, and how many zeros stand
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba
 from structgen.kernels.numbers.columns import (
     ABOVE,
     BELOW,

@@ -9,10 +9,8 @@ whose names for phases and comparisons it has. Multiples other than integers are
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, inner
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.numbers.bounds import compared, fewer_allowed, more_needed
 from structgen.kernels.numbers.columns import (
     ABOVE,

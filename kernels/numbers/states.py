@@ -6,10 +6,8 @@ States are found breadth-first with `regular.glushkov.Search`, as those of expre
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.numbers.columns import (
     AFTER_POINT,
     ANY_NUMBER,

@@ -11,10 +11,8 @@ answers are all that a mask depends on (see `kernels.masks.same_mask`).
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import (
     ALL_KEYS,
     ALWAYS_MORE,

@@ -6,12 +6,19 @@ decoded: `"\u0061"` and `"a"` are the same key. The texts seen in a frame are li
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import types
 
-from structgen.kernels.build.decorators import called, inlined, kernel, lean
-from structgen.kernels.tables import AT_IS_SEEN, AT_SEEN_REMAINDERS, I64, SEEN_TEXTS, TABLES, U8
+from structgen.kernels.build.decorators import called, inlined, lean
+from structgen.kernels.build.language import numba, types
+from structgen.kernels.build.memory import borrowed, give_back
+from structgen.kernels.tables import (
+    AT_IS_SEEN,
+    AT_SEEN_REMAINDERS,
+    I64,
+    SEEN_TEXTS,
+    TABLES,
+    U8,
+)
 
 BACKSLASH = 0x5C
 # b f n r t, and the bytes that they stand for
@@ -86,28 +93,29 @@ def begins_with(text, start, size):  # type: ignore[no-untyped-def]
     return same
 
 
-@kernel(types.boolean(TABLES, types.int64))
+@lean(types.boolean(TABLES, types.int64))
 def is_seen(t, stack_node):  # type: ignore[no-untyped-def]
     """Whether the captured key is one of those seen before it in its object, however spelled."""
     other = numba.int64(t.stack_nodes[stack_node, SEEN_TEXTS])
     if other < 0:
         return False
-    text = np.empty(captured_length(t.capture_links, stack_node), np.uint8)
+    text = borrowed(captured_length(t.capture_links, stack_node))
     size = decode_captured(t.capture_links, stack_node, text)
-    while other >= 0:
-        known = np.empty(captured_length(t.capture_links, other), np.uint8)
-        if decode_captured(t.capture_links, other, known) == size and begins_with(
-            known, text, size
-        ):
-            return True
+    seen = False
+    while other >= 0 and not seen:
+        known = borrowed(captured_length(t.capture_links, other))
+        seen = decode_captured(t.capture_links, other, known) == size
+        seen = seen and begins_with(known, text, size)
+        give_back(known)
         other = numba.int64(t.stack_nodes[other, SEEN_TEXTS])
-    return False
+    give_back(text)
+    return seen
 
 
 call_is_seen = called(is_seen, AT_IS_SEEN)
 
 
-@kernel(types.int64(TABLES, types.int64, U8, I64))
+@lean(types.int64(TABLES, types.int64, U8, I64))
 def seen_remainders(t, stack_node, text, start):  # type: ignore[no-untyped-def]
     """Write down what would complete the captured beginning of a key to one that was seen before.
 
@@ -116,28 +124,30 @@ def seen_remainders(t, stack_node, text, start):  # type: ignore[no-untyped-def]
     cannot be compared byte by byte.
     """
     size = captured_length(t.capture_links, stack_node)
-    begun = np.empty(size, np.uint8)
-    at = stack_node
+    begun = borrowed(size)
+    count, at = 0, stack_node
     for k in range(size - 1, -1, -1):
         begun[k] = t.capture_links[at] & 0xFF
         at = t.capture_links[at] >> 8
         if begun[k] == BACKSLASH:
-            return numba.int64(-1)
-    count = 0
+            count = -1
     other = numba.int64(t.stack_nodes[stack_node, SEEN_TEXTS])
     # Walk the keys seen; those that begin with what was read leave their last bytes.
-    while other >= 0:
-        known = np.empty(captured_length(t.capture_links, other), np.uint8)
+    while other >= 0 and count >= 0:
+        known = borrowed(captured_length(t.capture_links, other))
         length = decode_captured(t.capture_links, other, known)
         if length > size and begins_with(known, begun, size):
             used = start[count]
             if count + 2 > start.shape[0] or used + length - size > text.shape[0]:
-                return numba.int64(-1)
-            for k in range(size, length):
-                text[used + k - size] = known[k]
-            count += 1
-            start[count] = used + length - size
+                count = -1
+            else:
+                for k in range(size, length):
+                    text[used + k - size] = known[k]
+                count += 1
+                start[count] = used + length - size
+        give_back(known)
         other = numba.int64(t.stack_nodes[other, SEEN_TEXTS])
+    give_back(begun)
     return numba.int64(count)
 
 

@@ -7,9 +7,8 @@ one node per byte, found by their link (node before << 8 | byte).
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba
 from structgen.kernels.tables import (
     CAPTURE_START,
     CAPTURED,

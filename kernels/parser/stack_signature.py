@@ -9,9 +9,8 @@ the signature of a node follows from its frame and the signature of the node bel
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba
 from structgen.kernels.parser.key_sets import includes, size_of
 from structgen.kernels.parser.seen_keys import call_seen_remainders
 from structgen.kernels.tables import (

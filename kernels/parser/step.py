@@ -8,10 +8,8 @@ known stands in hash tables; what is not stops the kernel with a NEED_* code.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import called, inlined, inner
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.lexer.words import is_escapable, letter_at
 from structgen.kernels.parser.key_sets import call_apply_key_action, has_seen

@@ -10,10 +10,8 @@ the next run do: a dozen where the row has 256 entries.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.parser.key_sets import size_of
 from structgen.kernels.tables import (
     ACTIONS_OF,

@@ -7,10 +7,8 @@ what is near them.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.regular.glushkov import (
     EXPLORED,
     KNOWN,

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.regular.subsumption import absorb, keep_one_per_run
 from structgen.kernels.tables import (
     CHILD,

@@ -6,9 +6,8 @@ fewer sets: a few where each history of what has been read would have its own.
 
 from __future__ import annotations
 
-import numba
-
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba
 
 WORD, MASK, GOES_ON, RISES = 0, 1, 2, 3  # of a piece of a run
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from structgen.kernels.build.decorators import inlined
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import I64, U8
 from structgen.kernels.trie.nodes import HEIGHT, IN_CHARACTER, NODE_END, NODE_TOKEN, OWN
 

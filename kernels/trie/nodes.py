@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
-from structgen.kernels.build.pointers import reference
+from structgen.kernels.build.language import reference, types
 from structgen.kernels.tables import I32, INTS
 
 NODE_BYTE, NODE_DEPTH, NODE_END, NODE_TOKEN = range(4)  # columns of `Nodes.at`

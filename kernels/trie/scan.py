@@ -5,16 +5,14 @@ For automata without a parser. Their rows may be made while the walk goes on.
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
-from structgen.kernels.build.decorators import kernel
+from structgen.kernels.build.decorators import lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import I32, U8
 from structgen.kernels.trie.loops import allow
 from structgen.kernels.trie.nodes import NODE_BYTE, NODE_DEPTH, NODE_END, NODES
 
 
-@kernel(types.int64(types.int32[:, ::1], U8, NODES, types.int64, I32, I32, I32))
+@lean(types.int64(types.int32[:, ::1], U8, NODES, types.int64, I32, I32, I32))
 def walk_scan(rows, filled, nodes, top, row, reach, stack):  # type: ignore[no-untyped-def]
     """Set bits of tokens below node `top` (-1: the root) that can be read from state `stack[0]`.
 

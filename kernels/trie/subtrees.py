@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numba
-from numba import types
-
 from structgen.kernels.build.decorators import inlined, lean
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.tables import BYTES, I32, I64, TABLES, U8
 from structgen.kernels.trie.nodes import (

@@ -8,26 +8,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import re
 import sys
 import traceback
 from collections.abc import Sequence
 
-from structgen.cli.commands import (
-    align,
-    bench,
-    check,
-    check_schema,
-    compile_specs,
-    demo,
-    explain,
-    export,
-    generate,
-    inspect,
-    serve,
-    setup,
-)
 from structgen.cli.options import REGEX, add_common
 from structgen.cli.parser import Parser
 from structgen.cli.terminal import Terminal, describe, visible
@@ -39,20 +26,22 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
 
-COMMANDS = (
-    generate,
-    check,
-    explain,
-    check_schema,
-    align,
-    export,
-    compile_specs,
-    inspect,
-    demo,
-    serve,
-    bench,
-    setup,
-)
+#: the commands, in the order of `--help`, and the modules that have them
+COMMANDS = {
+    "generate": "generate",
+    "check": "check",
+    "explain": "explain",
+    "check-schema": "check_schema",
+    "align": "align",
+    "export": "export",
+    "compile": "compile_specs",
+    "inspect": "inspect",
+    "demo": "demo",
+    "serve": "serve",
+    "bench": "bench",
+    "warmup": "setup",
+    "version": "setup",
+}
 
 _OPTION = re.compile(r"-[a-z]|--[a-z][a-z-]*")  # what stands behind `--regex` and is no pattern
 
@@ -89,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """The parsed arguments; what is not known is an error that says what was probably meant."""
-    args, unknown = build_parser().parse_known_args(with_patterns(argv))
+    args, unknown = build_parser(argv).parse_known_args(with_patterns(argv))
     if unknown:
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
@@ -113,8 +102,11 @@ def _wrapped(pattern: str) -> str:
     return f"(?:{pattern})" if pattern.startswith("-") else pattern
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of the command line; of one command alone where the arguments begin with it.
+
+    Modules of other commands are then not imported, which takes longer than many commands do.
+    """
     parser = Parser(
         prog="structgen",
         description="Make a language model write text that is certain to fit a schema.",
@@ -124,8 +116,9 @@ def build_parser() -> argparse.ArgumentParser:
     version = f"structgen {__version__}"
     parser.add_argument("--version", action="version", version=version, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add(commands)
+    chosen = COMMANDS.get(argv[0]) if argv else None
+    for module in dict.fromkeys(COMMANDS.values()) if chosen is None else (chosen,):
+        importlib.import_module(f"structgen.cli.commands.{module}").add(commands)
     return parser
 
 

@@ -96,7 +96,6 @@ class Constraint:
         self._ends: dict[int, bool] = {}
         self._size, self._countdown = vocabulary.size, CHECK_EVERY
         self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
-        self._texts = vocabulary.tokens
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         known = shared_masks(vocabulary) if saved is None else saved
         self.writes_all_bytes = known.writes_all_bytes
@@ -114,6 +113,10 @@ class Constraint:
     def spec(self) -> Spec:
         """What it was compiled from."""
         return self._spec() if callable(self._spec) else self._spec
+
+    @cached_property
+    def _texts(self) -> tuple[bytes | None, ...]:
+        return self.vocabulary.tokens
 
     @cached_property
     def automaton(self) -> Automaton:

@@ -410,6 +410,7 @@ class LexemeMasks:
         if not self.is_described(q) or not is_string(engine.state(q)):
             return None
         targets = engine.targets(q)
-        others = [int(t) for t in np.unique(targets) if t >= 0 and t != q]
+        others = sorted({*targets.tolist()} - {q})
+        others = [target for target in others if target >= 0]
         free = [t for t in others if self.is_described(t) and is_free_string(engine.state(t))]
         return free[0] if len(free) == 1 else None

@@ -73,7 +73,7 @@ class LexemeMask:
         # the node itself, else its children.
         sizes = np.where(ends.before, 1, nodes.at[ends.node, end_column] - ends.node)
         room = int(sizes.sum())
-        terminals = np.unique(ends.label)
+        terminals = np.array(sorted({*ends.label.tolist()}), ends.label.dtype)
         found = kernels("masks.boundary_tokens").BoundaryTokens(
             label=terminals,
             first=np.zeros(256 * len(terminals) + 1, np.int32),

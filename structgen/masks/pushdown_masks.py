@@ -86,7 +86,6 @@ class PushdownMasks(Masks):
         if self._lexicon_cache is not None and not self._lexicon_cache.is_ready:
             self._lexicon_cache.is_ready = True
             self._lexeme_masks.prepare()
-            engine.machine.lexicon.prepare()
         self._nbytes = 0
         self._strategies: dict[int, Strategy] = {}
 

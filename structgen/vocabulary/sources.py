@@ -7,19 +7,143 @@ import importlib.util
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from structgen.errors import ModelError, VocabularyError
 from structgen.vocabulary import sentencepiece_file
 from structgen.vocabulary.huggingface import read_table
-from structgen.vocabulary.table import MAX_SIZE, TokenTable, checked_id
+from structgen.vocabulary.stored import Stored, key_of
+from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
 _USUAL_ENDS = ("<|endoftext|>", "<|end_of_text|>")
 _TEXT_PIECES = frozenset(
     {sentencepiece_file.NORMAL, sentencepiece_file.USER_DEFINED, sentencepiece_file.BYTE}
 )
+
+
+class Source(Protocol):
+    """Where a vocabulary comes from: see `vocabulary.stored`."""
+
+    def key(self) -> str:
+        """The name under which the vocabulary is kept."""
+
+    def table(self) -> TokenTable:
+        """Read the table of tokens."""
+
+    def encoder(self, found: Stored) -> Encoder | None:
+        """The tokenizer's text -> ids, for a vocabulary that was kept."""
+
+
+class Tiktoken(NamedTuple):
+    """A tiktoken file: see `tiktoken_table`."""
+
+    path: str | os.PathLike[str]
+    pattern: str | None
+    special_tokens: dict[str, int]
+    eos_ids: list[int | str] | None
+    size: int | None
+    check: bool
+
+    def key(self) -> str:
+        """See `Source`."""
+        is_tested = self.check and self.pattern is not None and _installed("tiktoken")
+        return key_of("tiktoken", _file_bytes(Path(self.path)), *self[1:-1], is_tested)
+
+    def table(self) -> TokenTable:
+        """See `Source`."""
+        path, pattern, special_tokens, eos_ids, size, check = self
+        return tiktoken_table(
+            path, pattern=pattern, special_tokens=special_tokens,
+            eos_ids=eos_ids, size=size, check=check,
+        )  # fmt: skip
+
+    def encoder(self, found: Stored) -> Encoder | None:
+        """See `Source`."""
+        beside = {*self.special_tokens.values()}
+
+        def ranks() -> dict[bytes, int]:
+            pairs = enumerate(found.tokens)
+            return {token: i for i, token in pairs if token is not None and i not in beside}
+
+        return None if self.pattern is None else TiktokenEncoder(ranks, self.pattern)
+
+
+class SentencePiece(NamedTuple):
+    """A SentencePiece file: see `sentencepiece_table`."""
+
+    path: str | os.PathLike[str]
+    eos_ids: list[int] | None
+    special_ids: list[int]
+    size: int | None
+    check: bool
+
+    def key(self) -> str:
+        """See `Source`."""
+        is_tested = self.check and _installed("sentencepiece")
+        return key_of("sentencepiece", _file_bytes(Path(self.path)), *self[1:-1], is_tested)
+
+    def table(self) -> TokenTable:
+        """See `Source`."""
+        path, eos_ids, special_ids, size, check = self
+        return sentencepiece_table(
+            path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+        )
+
+    def encoder(self, found: Stored) -> Encoder:  # noqa: ARG002  the file has all
+        """See `Source`."""
+        return SentencePieceEncoder(_file_bytes(Path(self.path)))
+
+
+class Transformers:
+    """A fast tokenizer of transformers or tokenizers: see `transformers_table`."""
+
+    def __init__(
+        self, tokenizer: Any, size: int | None, eos_ids: list[int] | None, check: bool
+    ) -> None:
+        """Load the tokenizer, where it is a name or a path."""
+        if isinstance(tokenizer, str | os.PathLike):
+            tokenizer = _load_tokenizer(os.fspath(tokenizer))
+        self._tokenizer = tokenizer
+        self._backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        if not hasattr(self._backend, "to_str"):
+            raise VocabularyError(
+                f"a {type(tokenizer).__name__} does not tell the bytes of its tokens",
+                expected="a fast tokenizer (is_fast), a tokenizers.Tokenizer, or a path",
+                hint="for SentencePiece and tiktoken files there are from_sentencepiece and "
+                "from_tiktoken",
+            )
+        self._content: str = self._backend.to_str()
+        if eos_ids is None:
+            own = getattr(tokenizer, "eos_token_id", None)
+            eos_ids = own if isinstance(own, list | tuple) else [] if own is None else [own]
+        special = frozenset(getattr(tokenizer, "all_special_ids", ()))
+        self._size, self._eos_ids, self._special, self._check = size, eos_ids, special, check
+
+    def key(self) -> str:
+        """See `Source`."""
+        said = self._size, [*self._eos_ids], sorted(self._special), self._check
+        return key_of("transformers", self._content.encode(), *said)
+
+    def table(self) -> TokenTable:
+        """See `Source` and `transformers_table`."""
+        table = read_table(json.loads(self._content))
+        return TokenTable(
+            tokens=table.tokens,
+            eos_ids=self._eos_ids,
+            special_ids=table.special | self._special,
+            size=self._size,
+            encode=TokenizersEncoder(self._backend),
+            prefix=table.prefix,
+            check=self._check,
+            unclear=frozenset(table.unclear),
+        )
+
+    def encoder(self, found: Stored) -> Encoder:  # noqa: ARG002  the tokenizer has all
+        """See `Source`."""
+        return TokenizersEncoder(self._backend)
 
 
 def tiktoken_table(
@@ -133,40 +257,22 @@ def transformers_table(
     VocabularyError when the tokenizer is not a fast one, or is of a kind whose tokens do not
     spell text (WordPiece, word suffixes); ModelError when it cannot be loaded.
     """
-    if isinstance(tokenizer, str | os.PathLike):
-        tokenizer = _load_tokenizer(os.fspath(tokenizer))
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if not hasattr(backend, "to_str"):
-        raise VocabularyError(
-            f"a {type(tokenizer).__name__} does not tell the bytes of its tokens",
-            expected="a fast tokenizer (is_fast), a tokenizers.Tokenizer, or a path",
-            hint="for SentencePiece and tiktoken files there are from_sentencepiece and "
-            "from_tiktoken",
-        )
-    table = read_table(json.loads(backend.to_str()))
-    if eos_ids is None:
-        own = getattr(tokenizer, "eos_token_id", None)
-        eos_ids = own if isinstance(own, list | tuple) else [] if own is None else [own]
-    return TokenTable(
-        tokens=table.tokens,
-        eos_ids=eos_ids,
-        special_ids=table.special.union(getattr(tokenizer, "all_special_ids", ())),
-        size=size,
-        encode=TokenizersEncoder(backend),
-        prefix=table.prefix,
-        check=check,
-        unclear=frozenset(table.unclear),
-    )
+    eos = None if eos_ids is None else [*eos_ids]
+    return Transformers(tokenizer, size, eos, check).table()
 
 
 class TiktokenEncoder:
     """Text -> ids by byte-pair merges of `ranks`, after a split by `pattern`; specials unknown.
 
+    ranks may be a function that finds them when they are needed.
+
     Attributes: `ranks` and `pattern`, for other libraries that can work with them.
     """
 
-    def __init__(self, ranks: dict[bytes, int], pattern: str) -> None:
-        self.ranks = ranks
+    def __init__(
+        self, ranks: dict[bytes, int] | Callable[[], dict[bytes, int]], pattern: str
+    ) -> None:
+        self._ranks = ranks
         self.pattern = pattern
         self._lock = threading.Lock()
         self._encoding: Any = None
@@ -183,6 +289,11 @@ class TiktokenEncoder:
             if type(error).__name__ != "PanicException":  # of Rust: no Exception, and not exported
                 raise
             raise self._refused(error) from None
+
+    @cached_property
+    def ranks(self) -> dict[bytes, int]:
+        """The tokens with their ids."""
+        return self._ranks() if callable(self._ranks) else self._ranks
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (TiktokenEncoder, (self.ranks, self.pattern))

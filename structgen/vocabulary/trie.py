@@ -7,7 +7,7 @@ the state at depth `depth[i] - 1` by `byte[i]`; if that is dead, go on at `end[i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,10 @@ def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:
 
     O(total bytes) numpy work besides one sort of the tokens.
     """
-    found = [(tokens[i] or b"", i) for i in ids.tolist()]
-    found.sort()
-    words = [word for word, _ in found]
-    order = np.array([i for _, i in found], np.int32)
+    text_of: Any = tokens.__getitem__
+    in_order = sorted(ids.tolist(), key=text_of)  # equal ones stay in the order of their ids
+    words: list[bytes] = [*map(text_of, in_order)]
+    order = np.array(in_order, np.int32)
     data = np.frombuffer(b"".join(words), np.uint8)
     if len(data) >= 2**31:
         raise VocabularyError(
@@ -102,18 +102,21 @@ def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:
     )
 
 
-def cached_trie(tokens: Sequence[bytes | None], ids: Ints, key: str) -> Trie:
+def cached_trie(
+    tokens: Callable[[], Sequence[bytes | None]], size: int, ids: Ints, key: str
+) -> Trie:
     """The same as `build_trie`, kept on disk under `key` (the vocabulary's hash) when large.
 
+    tokens: finds the `size` tokens, where they are needed.
     A file that is damaged, foreign or inconsistent is built anew; a directory that cannot be
     written is no error.
     """
     if len(ids) < _CACHE_FROM:
-        return build_trie(tokens, ids)
+        return build_trie(tokens(), ids)
     path = cache_dir() / "tries" / f"{key}.trie"
-    trie = _load(path, key, len(tokens), len(ids))
+    trie = _load(path, key, size, len(ids))
     if trie is None:
-        trie = build_trie(tokens, ids)
+        trie = build_trie(tokens(), ids)
         _save(path, key, trie)
     return trie
 

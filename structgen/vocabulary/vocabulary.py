@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import VocabularyError
-from structgen.vocabulary import sources
+from structgen.vocabulary import sources, stored
 from structgen.vocabulary.self_test import self_test
+from structgen.vocabulary.stored import Stored
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ class Vocabulary:
 
     size: int
     words: int
-    tokens: tuple[bytes | None, ...]
     eos_ids: tuple[int, ...]
     special_ids: frozenset[int]
     text_ids: npt.NDArray[np.int32]
@@ -62,6 +62,8 @@ class Vocabulary:
     encode: Encoder | None
     prefix: bytes
     _lock: threading.Lock
+    _tokens: tuple[bytes | None, ...] | None
+    _stored: Stored | None
     _trie: Trie | None
 
     def __init__(
@@ -94,7 +96,8 @@ class Vocabulary:
         values = {
             "size": size,
             "words": -(-size // 32),
-            "tokens": table,
+            "_tokens": table,
+            "_stored": None,
             "eos_ids": ends,
             "special_ids": special,
             "text_ids": text_ids,
@@ -122,16 +125,10 @@ class Vocabulary:
         `special_tokens` maps names to ids beside the ranks; `eos_ids` are ids or such names;
         `pattern`, the pre-tokenizer's regular expression, gives `encode`.
         """
-        return cls._of(
-            sources.tiktoken_table(
-                path,
-                pattern=pattern,
-                special_tokens=special_tokens,
-                eos_ids=eos_ids,
-                size=size,
-                check=check,
-            )
+        source = sources.Tiktoken(
+            path, pattern, dict(special_tokens or {}), _listed(eos_ids), size, check
         )
+        return cls._kept(source)
 
     @classmethod
     def from_sentencepiece(
@@ -144,10 +141,8 @@ class Vocabulary:
         check: bool = True,
     ) -> Vocabulary:
         """Read a SentencePiece `.model` file; see `sources.sentencepiece_table`."""
-        return cls._of(
-            sources.sentencepiece_table(
-                path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
-            )
+        return cls._kept(
+            sources.SentencePiece(path, _listed(eos_ids), _listed(special_ids), size, check)
         )
 
     @classmethod
@@ -163,7 +158,45 @@ class Vocabulary:
 
         `size` is the vocabulary size of the model where it is larger than the tokenizer's.
         """
-        return cls._of(sources.transformers_table(tokenizer, size, eos_ids=eos_ids, check=check))
+        return cls._kept(sources.Transformers(tokenizer, size, _listed(eos_ids), check))
+
+    @classmethod
+    def _kept(cls, source: sources.Source) -> Vocabulary:
+        """The vocabulary of a source: from the cache folder, or read, and put there if large."""
+        key = source.key()
+        found = stored.load(key)
+        if found is not None:
+            return cls._taken(found, source.encoder(found))
+        made = cls._of(source.table())
+        if made.size >= stored.FROM:
+            ids = {
+                "eos_ids": made.eos_ids,
+                "special_ids": sorted(made.special_ids),
+                "text_ids": made.text_ids,
+            }
+            stored.save(key, made.tokens, ids, made.hash, made.prefix)
+        return made
+
+    @classmethod
+    def _taken(cls, found: Stored, encode: Encoder | None) -> Vocabulary:
+        made = cls.__new__(cls)
+        size = len(found.ends)
+        values = {
+            "size": size,
+            "words": -(-size // 32),
+            "_tokens": None,
+            "_stored": found,
+            "eos_ids": tuple(found.eos_ids.tolist()),
+            "special_ids": frozenset(found.special_ids.tolist()),
+            "text_ids": found.text_ids,
+            "hash": found.hash,
+            "encode": encode,
+            "prefix": found.prefix,
+            "_lock": threading.Lock(),
+            "_trie": None,
+        }
+        made.__dict__.update(values)
+        return made
 
     @classmethod
     def _of(cls, table: TokenTable) -> Vocabulary:
@@ -218,6 +251,13 @@ class Vocabulary:
         return b"".join(self.tokens[i] or b"" for i in indices if i not in hidden)
 
     @property
+    def tokens(self) -> tuple[bytes | None, ...]:
+        """V entries: see the class."""
+        if self._tokens is None and self._stored is not None:
+            self.__dict__["_tokens"] = self._stored.tokens
+        return self._tokens or ()
+
+    @property
     def trie(self) -> Trie:
         """The trie of the text tokens: built, or read from the cache directory, on first use."""
         found = self._trie
@@ -227,7 +267,7 @@ class Vocabulary:
             with self._lock:
                 found = self._trie
                 if found is None:
-                    found = cached_trie(self.tokens, self.text_ids, self.hash)
+                    found = cached_trie(lambda: self.tokens, self.size, self.text_ids, self.hash)
                     self.__dict__["_trie"] = found
         return found
 
@@ -269,6 +309,11 @@ def _rebuild(
     prefix: bytes,
 ) -> Vocabulary:
     return cls(tokens, eos_ids=eos_ids, special_ids=special_ids, encode=encode, prefix=prefix)
+
+
+def _listed(ids: Any) -> Any:
+    """Ids that may be asked for twice; what is no series of ids stays, and is refused later."""
+    return [*ids] if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else ids
 
 
 def _checked_table(tokens: object) -> tuple[bytes | None, ...]:

@@ -28,7 +28,7 @@ PERSON: dict[str, Any] = {
 @pytest.fixture(scope="session", autouse=True)
 def compiled_kernels() -> None:
     """Compile the kernels beforehand, so that no command has to announce that it does."""
-    loader.warmup(grammars=False)
+    loader.warmup()
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -28,7 +27,10 @@ def hash_table(size: int) -> Array:
 
 @cache
 def opened(kernel: Any) -> Any:
-    """A kernel, as Python can call it: some have no wrappers, since only kernels call them."""
+    """A kernel, as Python can call it: some have no wrappers, where they are compiled just now."""
+    if not hasattr(kernel, "py_func"):
+        return kernel
+    import numba
 
     @numba.njit(nogil=True, error_model="numpy")
     def call(*given):  # type: ignore[no-untyped-def]

@@ -54,8 +54,7 @@ class Lexicon:
     """Lexer states and terminals by number, with the rows of the first states.
 
     rows: int32[R, 256], accept: int32[S], recorded: uint8[S], as in `kernels.tables`; the states
-    from R on are only led to. prepare: a hook that explores what specs often have beside the
-    lexicon; called once, before the first text over a vocabulary is read. Compared by identity.
+    from R on are only led to. Compared by identity.
     """
 
     states: tuple[LexState, ...]
@@ -66,7 +65,6 @@ class Lexicon:
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
     preset: Preset = Preset()
-    prepare: Callable[[], None] = lambda: None
 
     @cached_property
     def identities(self) -> dict[int, tuple[int, LexState]]:
@@ -102,7 +100,7 @@ def lexicon_of(
         room -= many
         state = waiting[many].popleft()
         row = rows[state] = row_of(state)
-        for target in {id(t): t for t in row.targets}.values():
+        for target in dict(zip(map(id, row.targets), row.targets, strict=True)).values():
             if isinstance(target, LexState) and target not in seen:
                 seen[target] = None
                 waiting[is_many(target)].append(target)
@@ -119,17 +117,14 @@ def _numbered(
     state_ids = {state: i for i, state in enumerate(states)}
     codes: list[list[int]] = []
     for row in rows:
+        places = [*map(id, row.targets)]
         number = {id(None): -1}
-        for target in row.targets:
-            if id(target) in number:
-                continue
+        for place, target in dict(zip(places, row.targets, strict=True)).items():
             if isinstance(target, End):
-                number[id(target)] = -2 - terminal_ids.setdefault(
-                    target.terminal, len(terminal_ids)
-                )
+                number[place] = -2 - terminal_ids.setdefault(target.terminal, len(terminal_ids))
             elif target is not None:
-                number[id(target)] = state_ids[target]
-        codes.append([number[at] for at in map(id, row.targets)])
+                number[place] = state_ids[target]
+        codes.append([*map(number.__getitem__, places)])
     accept = [
         -1 if row.accept is None else terminal_ids.setdefault(row.accept, len(terminal_ids))
         for row in rows

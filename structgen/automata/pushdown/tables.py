@@ -90,7 +90,7 @@ def addresses() -> Int64s:
     """Addresses of the kernels that others call by pointer; read only."""
     k = kernels("tables")
     info = np.zeros(k.INFO_SIZE, np.int64)
-    for place, address in kernels("build.decorators").addresses(k.Tables):
+    for place, address in kernels("build.decorators").addresses(k.CALLED):
         info[place] = address
     return info
 

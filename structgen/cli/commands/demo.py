@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from structgen.kernels.build import loader
 
     terminal.progress("preparing the kernels and the model ...")
-    loader.warmup(grammars=False)
+    loader.warmup()
     generator = load_generator(None, terminal)
     examples = list(demo.EXAMPLES.items())
     for name, (prompt, schema) in examples if args.all else examples[:SHOWN]:

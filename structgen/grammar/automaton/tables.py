@@ -164,7 +164,7 @@ def _with_addresses(info: npt.NDArray[np.int64]) -> None:
 def _addresses() -> list[tuple[int, int]]:
     """Indices into `info` with the addresses of kernels, which stay the same within a process."""
     found: list[tuple[int, int]] = kernels("build.decorators").addresses(
-        kernels("grammar.tables").Tables
+        kernels("grammar.tables").CALLED
     )
     return found
 

@@ -273,14 +273,21 @@ def format_built(name: str) -> Regex:
 
 def format_language(name: str) -> Regex | None:
     """The language of the strings that have format `name`; None for a name without a language."""
-    return format_built(name) if name in _BUILDERS else None
+    if name not in _BUILDERS:
+        return None
+    _prepare(name)
+    return format_built(name)
+
+
+@cache
+def _prepare(name: str) -> None:
+    """Explore states of a format that schemas often have, once, and not in the middle of a text."""
+    if name in _EXAMPLES:
+        near = 1 if name in _EXAMPLES_ONLY else _NEAR
+        prepare(format_built(name), near, *_EXAMPLES[name])
 
 
 def prepare_formats() -> None:
-    """Prepare states of the formats that schemas often have, so that first masks are fast.
-
-    And of an intersection: a kernel takes a millisecond when it first meets its kind of arrays.
-    """
-    prepare(_whole("(?!b)[ab]*"), 1)
-    for name, examples in _EXAMPLES.items():
-        prepare(format_built(name), 1 if name in _EXAMPLES_ONLY else _NEAR, *examples)
+    """Prepare all of them, ahead of the first schema that has one."""
+    for name in _EXAMPLES:
+        _prepare(name)

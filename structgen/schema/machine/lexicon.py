@@ -41,14 +41,15 @@ def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
     bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
     preset = _preset(free_machine(layout, declared, gap, bare))
-    return replace(bare, preset=preset, prepare=_prepare)
+    return replace(bare, preset=preset)
 
 
 @cache
-def _prepare() -> None:
+def prepare_common() -> None:
     """Prepare formats and states of fractional numbers, which many schemas have, once per process.
 
-    To tell fractional numbers from whole ones, each state takes a search.
+    Else the first schemas that have them do, which takes up to a tenth of a second. To tell
+    fractional numbers from whole ones, each state takes a search.
     """
     prepare_formats()
     near = {_fractional()}

@@ -6,7 +6,6 @@ unknown names. `structgen.schema.report.advice` says much more, and takes longer
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
@@ -61,6 +60,8 @@ class Slip(NamedTuple):
 @lru_cache(maxsize=4096)
 def meant_by(name: str, similar: float = SIMILAR) -> str:
     """The keyword that a name is almost, "" where there is none."""
+    import difflib  # rarely needed
+
     close = difflib.get_close_matches(name.lower(), _BY_CASE, 1, similar)
     meant = _BY_CASE[close[0]] if close else ""
     return meant if len(meant) >= SHORTEST else ""

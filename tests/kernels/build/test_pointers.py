@@ -38,8 +38,9 @@ def compiled() -> tuple[Any, ...]:
     By reference, with the tuple in hand, from where the tuple has been written down, and by a
     number that says where.
     """
-    flags, pair = kernels("build.decorators"), kernels("build.pointers").reference(KIND)
-    pair_at, stored = flags.loader(pair), flags.stored
+    made = kernels("build.pointers")
+    pair = made.reference(KIND)
+    pair_at, stored = made.loader_of(pair), made.stored
     sizes = several(types.int64, 8)
 
     @numba.njit(sizes(pair, types.int64, types.int64))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,27 +9,12 @@ from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
 from structgen.masks.mask_cache import MaskCache
+from tests.kernels.served import opened
 
 words = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-2, 3))
 keys = st.lists(words, max_size=5).map(tuple)
 
 pytestmark = pytest.mark.nojit
-
-
-@cache
-def actors() -> Any:
-    """Kernels that look for a key, and that keep one; what they call is for kernels only."""
-    number_of, keep = kernels("masks.mask_cache").value_of, kernels("masks.mask_cache").find_or_add
-
-    @numba.njit
-    def sought(known, size):  # type: ignore[no-untyped-def]
-        return number_of(known, size)
-
-    @numba.njit
-    def kept(known, size, number):  # type: ignore[no-untyped-def]
-        return keep(known, size, number)
-
-    return sought, kept
 
 
 @given(st.lists(st.tuples(keys, st.integers(0, 99)), max_size=40), keys)
@@ -42,7 +23,7 @@ def test_records_are_found_by_their_words(
 ) -> None:
     """As in a dictionary that keeps what came first, also when its hash table has grown."""
     k = kernels("masks.mask_cache")
-    sought, kept = actors()
+    sought, kept = opened(k.value_of), opened(k.find_or_add)
     known = k.MaskCache(
         kinds=np.zeros(1, np.int32),
         recipes=np.zeros((1, 2), np.int64),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -13,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
+from tests.kernels.served import opened
 
 pytestmark = [
     pytest.mark.nojit,
@@ -20,21 +17,6 @@ pytestmark = [
 ]
 WORDS = 6
 TOKENS = st.integers(-1, 32 * WORDS - 1)
-
-
-@cache
-def actor() -> Any:
-    """A kernel that sets or clears a bit; what it calls is for kernels only."""
-    admit, refuse = kernels("masks.row_edits").admit, kernels("masks.row_edits").refuse
-
-    @numba.njit
-    def act(changes, into, token):  # type: ignore[no-untyped-def]
-        if into:
-            admit(changes, token)
-        else:
-            refuse(changes, token)
-
-    return act
 
 
 @given(st.lists(TOKENS), st.lists(st.tuples(st.booleans(), TOKENS)), st.integers(1, 2 * WORDS))
@@ -51,7 +33,7 @@ def test_changes_are_those_of_a_set(
     for _ in range(2):  # the second time nothing must be left of the first
         now = set(wanted)
         for into, token in steps:
-            actor()(changes, into, token)
+            opened(k.admit if into else k.refuse)(changes, token)
             now = (now | {token} if into else now - {token}) - {-1}
         count = k.collect(changes, out)
         row = base.copy()

@@ -1,0 +1,233 @@
+"""The command `start`: how long the first mask takes, in a fresh environment and in a new process.
+
+    python -m jsonschemabench start --tokenizer llama3.tiktoken --engines structgen,llguidance
+
+Each engine makes the first mask of a schema, of a small and of a large grammar, each in a process
+of its own, of one machine in one run. A *fresh* environment has the packages, with their compiled
+code, and has kept nothing else. A *new* process comes after another one, so what is kept on disk is
+there. A *warm* process has compiled the same spec before, and compiles it again.
+
+Times are those of the processor, which other work on the machine disturbs little: from the start
+of the engine's import to the mask. structgen reads its vocabulary within its time; the others are
+handed the tokens as structgen's reader has them, and make their own tokenizer of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jsonschemabench.errors import BenchError
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer", "minimum": 0},
+        "tags": {"type": "array", "items": {"enum": ["a", "b", "c"]}},
+    },
+    "required": ["name"],
+}
+SMALL = "arithmetic"  # shipped grammars
+LARGE = "sql"
+SPECS = {"schema": "", "small grammar": SMALL, "large grammar": LARGE}
+STAGES = ("import", "vocabulary", "compile", "mask")
+REPEAT = 3
+
+
+class Measured(NamedTuple):
+    """What a process says: seconds of the processor in all, of each stage, and when warm; MiB."""
+
+    total: float
+    stages: dict[str, float]
+    warm: float
+    memory: float
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command `start`."""
+    from jsonschemabench.data import vocab
+
+    parser = commands.add_parser(
+        "start",
+        help="measure the first mask: fresh environment, new process, warm process",
+        description="Measure the first mask: in a fresh environment, a new and a warm process.",
+    )
+    parser.add_argument("--engines", default="structgen", metavar="NAMES", help="with commas")
+    parser.add_argument(
+        "--repeat", type=int, default=REPEAT, metavar="N", help=f"new processes (default {REPEAT})"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write what was measured as JSON")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)  # engine, spec
+    vocab.add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, and print a table; or be one of the measured processes."""
+    if args.child:
+        print(json.dumps(_measured(*args.child, args)._asdict()))
+        return 0
+    if args.repeat < 1:
+        raise BenchError("there is nothing to measure", expected="--repeat 1 or more")
+    from jsonschemabench.engines import available
+    from jsonschemabench.running.runner import say_left_out
+
+    engines, left_out = available([name.strip() for name in args.engines.split(",")])
+    print("| engine | spec | fresh, ms | new process, ms | of it compile and mask | warm | MiB |")
+    print("|---|---|---|---|---|---|---|")
+    records = []
+    for engine in engines:
+        for spec in SPECS:
+            with _fresh_environment() as environment:
+                found = [_child(engine, spec, args, environment) for _ in range(1 + args.repeat)]
+            records.append({"engine": engine, "spec": spec, "processes": found})
+            print(_line(engine, spec, found), flush=True)
+    if args.out is not None:
+        args.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+    say_left_out(left_out)
+    return 0
+
+
+def _line(engine: str, spec: str, found: list[dict[str, Any]]) -> str:
+    """A row of the table: the first process, and the best of the others, by its time in all."""
+    if "refused" in found[0]:
+        return f"| {engine} | {spec} | {found[0]['refused']} | | | | |"
+    best = Measured(**min(found[1:], key=lambda each: float(each["total"])))
+    late = best.stages["compile"] + best.stages["mask"]
+    times = (found[0]["total"], best.total, late, best.warm)
+    cells = [f"{1000 * seconds:,.1f}" for seconds in times]
+    return f"| {engine} | {spec} | {' | '.join(cells)} | {best.memory:,.0f} |"
+
+
+class _fresh_environment:  # noqa: N801  used as a function
+    """An environment in which nothing is kept on disk but compiled code."""
+
+    def __enter__(self) -> dict[str, str]:
+        from structgen.kernels.build.loader import warmup
+        from structgen.util.cache_dir import cache_dir
+
+        warmup()
+        self._folder = tempfile.TemporaryDirectory()
+        kept = cache_dir() / "kernels"
+        if kept.is_dir():
+            shutil.copytree(kept, Path(self._folder.name) / "kernels")
+        return os.environ | {
+            "STRUCTGEN_CACHE": self._folder.name,
+            "XDG_CACHE_HOME": self._folder.name,
+        }
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def _child(
+    engine: str, spec: str, args: argparse.Namespace, environment: dict[str, str]
+) -> dict[str, Any]:
+    given = ["--tokenizer", args.tokenizer]
+    for name in ("eos", "pattern", "size"):
+        if getattr(args, name) is not None:
+            given += [f"--{name}", str(getattr(args, name))]
+    done = subprocess.run(
+        [sys.executable, "-m", "jsonschemabench", "start", "--child", engine, spec, *given],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        last = done.stderr.strip().splitlines() or ["it ended without a word"]
+        return {"refused": last[-1]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _measured(name: str, spec: str, args: argparse.Namespace) -> Measured:
+    """Make the first mask, and once more the mask of the same spec, compiled again."""
+    if name == "structgen":  # it is imported by now, so what that took counts from the beginning
+        clock = _Clock(0.0)
+    else:
+        given = _ready(args)
+        clock = _Clock(time.process_time())
+    from jsonschemabench.engines import engine_class
+
+    engine = engine_class(name)()
+    __import__(engine.module)
+    clock.note("import")
+    vocabulary = _ready(args) if name == "structgen" else given
+    engine.prepare(vocabulary)
+    clock.note("vocabulary")
+    made = _spec(spec, engine.kinds)
+    for _ in _first_mask(engine, made, vocabulary.words):
+        clock.note("compile")
+    clock.note("mask")
+    begun = time.process_time()
+    for _ in _first_mask(engine, made, vocabulary.words):
+        pass
+    warm = time.process_time() - begun
+    return Measured(clock.total, clock.stages, warm, _peak_memory())
+
+
+class _Clock:
+    """Seconds of the processor that each stage took."""
+
+    def __init__(self, begun: float) -> None:
+        self._begun = self._last = begun
+        self.stages: dict[str, float] = {}
+
+    def note(self, stage: str) -> None:
+        """Say that a stage has ended."""
+        now = time.process_time()
+        self.stages[stage] = now - self._last
+        self._last = now
+
+    @property
+    def total(self) -> float:
+        """Of all stages together."""
+        return self._last - self._begun
+
+
+def _ready(args: argparse.Namespace) -> Any:
+    from jsonschemabench.data import vocab
+
+    return vocab.load(args)
+
+
+def _spec(name: str, kinds: tuple[str, ...]) -> Any:
+    """What is compiled, in the first dialect that the engine reads."""
+    from jsonschemabench.engines.engine import JSON_SCHEMA, LARK, SHIPPED, Spec
+
+    if name == "schema":
+        return Spec(JSON_SCHEMA, json.dumps(SCHEMA))
+    if SHIPPED in kinds:
+        return Spec(SHIPPED, SPECS[name])
+    if LARK not in kinds:
+        raise BenchError("the engine does not read Lark grammars")
+    from jsonschemabench.data.shipped_cases import plain
+    from structgen.grammar.shipped import shipped
+
+    return Spec(LARK, plain(shipped(SPECS[name]).grammar), lexing="viable")
+
+
+def _first_mask(engine: Any, spec: Any, words: int) -> Iterator[None]:
+    """Compile, and then make the mask; yields in between."""
+    import numpy as np
+
+    row = np.zeros(words, np.int32)
+    compiled = engine.compile(spec)
+    yield
+    compiled.start(row).mask()
+    if not row.any():
+        raise BenchError("the first mask is empty", location=str(spec.kind))
+
+
+def _peak_memory() -> float:
+    import resource
+
+    kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kib / 1024 if sys.platform != "darwin" else kib / (1 << 20)

@@ -1,0 +1,64 @@
+"""What `pyproject.toml` cannot say: a wheel holds the kernels, compiled for its kind of machine.
+
+Such a wheel runs without numba. Where nobody knows the machine's levels of instructions, the wheel
+holds sources alone, needs numba, and compiles once where it is installed, as a checkout does.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+WITH_KERNELS = "STRUCTGEN_WITH_KERNELS" in os.environ and platform.machine() in (
+    "x86_64",
+    "aarch64",
+    "arm64",
+)
+NEEDED = [
+    "numpy>=2.0",
+    "lark>=1.2",
+    "jsonschema>=4.23",
+    "referencing>=0.35",
+    "jsonschema-specifications>=2023.12",
+]
+
+
+class BuildWithKernels(build_py):
+    """Copy the sources, and compile the kernels beside them."""
+
+    def run(self) -> None:
+        """See setuptools."""
+        super().run()
+        if not WITH_KERNELS or self.editable_mode:
+            return
+        sys.path.insert(0, str(ROOT))
+        from structgen.kernels.build.compilation import compile_all
+        from structgen.kernels.build.library import ENDING, LEVELS
+
+        folder = Path(self.build_lib) / "structgen" / "kernels" / "library"
+        folder.mkdir(parents=True, exist_ok=True)
+        for level in LEVELS[platform.machine()]:
+            made = compile_all(folder / f"{level}{ENDING}", level)
+            if made.suffix != Path(ENDING).suffix:
+                raise SystemExit("building a wheel needs a linker (cc, gcc, clang or ld)")
+
+
+class ForThisMachine(Distribution):
+    """A package with machine code in it."""
+
+    def has_ext_modules(self) -> bool:
+        """Whether the wheel is for one kind of machine."""
+        return WITH_KERNELS
+
+
+setup(
+    distclass=ForThisMachine,
+    cmdclass={"build_py": BuildWithKernels},
+    install_requires=NEEDED if WITH_KERNELS else [*NEEDED, "numba>=0.61"],
+)
