@@ -394,6 +394,7 @@ class Constraint:
             return
         if self._saved is not None and self._saved.write(self._position(state), row):
             return
+        self._countdown = 0  # a single row may have made much
         self._limit_memory()
         position = self._position(state)
         ends = self._masks.write(position, row)

@@ -273,14 +273,6 @@ class GrammarAutomaton(Automaton):
         else:
             self._viability.decide((lexer, stacks, lookaheads))
 
-    def make_room(self) -> None:
-        """Grow the tables ahead of need, so that masks do not soon have to wait for it."""
-        k = self._k
-        for what, name, share in ((k.RECORDS, "rec", 4), (k.HEAP, "heap", 4), (k.ROWS, "rows", 4),
-                                  (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
-            while share * int(self.tables.info[what]) > len(getattr(self.tables, name)):
-                self.tables = grown(self.tables, what)
-
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""
         data = np.frombuffer(text, np.uint8)
