@@ -1,15 +1,16 @@
 """Reads grammars in GBNF, the notation of llama.cpp's grammar files.
 
-It is read as llama.cpp's parser reads it: a rule ends with its line, except within parentheses and
-after `|` and `::=`; names have letters, digits and hyphens; of two rules of one name the later
-counts; `[]` matches nothing. What llama.cpp refuses to enforce (left recursion, counts from 2,000
-on) works. Tokens by name or number (`<think>`, `<[1000]>`) are refused: they belong to one
-vocabulary, and a grammar is about texts.
+It is read as llama.cpp's parser reads it; of two rules of one name the later counts; `[]` matches
+nothing. As XGrammar has it, names may have underscores, and a rule goes on in the next line unless
+that begins another rule: no text that llama.cpp takes can be meant otherwise. What llama.cpp
+refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by name or number
+(`<think>`, `<[1000]>`) are refused: they belong to one vocabulary, and a grammar is about texts.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from structgen.errors import UnsupportedSchemaError
 from structgen.grammar.expressions import (
@@ -27,10 +28,11 @@ from structgen.regular.regex import Regex, chars, literal
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_NAME = re.compile(r"[a-zA-Z0-9-]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_NEXT_RULE = re.compile(r"[a-zA-Z0-9_-]+[ \t]*::=|\Z")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
-NAMES = "names have letters, digits and '-'"
+NAMES = "names have letters, digits, '-' and '_'"
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
@@ -41,12 +43,17 @@ def read(text: str, root: str = "root", *, inlines_rules: bool = True) -> Gramma
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
     """
-    return _Reader(text).grammar(root, inlines_rules=inlines_rules)
+    return _read(text).grammar(root, inlines_rules=inlines_rules)
 
 
 def regular_language(text: str, root: str = "root") -> Regex | None:
     """The texts of a grammar as a regular language, None if a rule is recursive."""
-    return _Reader(text).language(root)
+    return _read(text).language(root)
+
+
+@lru_cache(maxsize=8)  # compiling asks first whether the texts are a regular language
+def _read(text: str) -> _Reader:
+    return _Reader(text).done()
 
 
 class _Reader(ClassReader):
@@ -65,20 +72,12 @@ class _Reader(ClassReader):
         self.space()
         self.rule = name
         if not self.take("::="):
-            hint = NAMES if self.peek() == "_" else ""
-            raise self.wrong("the rule has no '::='", "'::='", hint)
+            raise self.wrong("the rule has no '::='", "'::='", NAMES)
         self.space(lines=True)
         expression = self.alternatives(nested=False)
-        if self.at < len(self.text) and not (
-            self.take("\r\n") or self.take("\n") or self.take("\r")
-        ):
-            raise self.wrong(
-                f"{self.peek()!r} does not fit here",
-                "a piece, '|', or the end of the line",
-                NAMES
-                if self.peek() == "_"
-                else "a rule goes on in the next line only within parentheses or after '|'",
-            )
+        if self.at < len(self.text) and self.peek() not in "\r\n":
+            problem = f"{self.peek()!r} does not fit here"
+            raise self.wrong(problem, "a piece, '|', or the end of the line", NAMES)
         self.defined(name, place, expression)
 
     def alternatives(self, *, nested: bool) -> Expression:
@@ -106,7 +105,7 @@ class _Reader(ClassReader):
                 return sequence(*parts)
             last = None if piece is NOTHING else piece
             parts.append(piece)
-            self.space(lines=nested)
+            self.gap(nested=nested)
 
     def piece(self) -> Expression | None:
         """One literal, class, name, group or `.`; None where the sequence ends."""
@@ -150,7 +149,7 @@ class _Reader(ClassReader):
             found = self.braces(start, nested=nested)
         else:
             return None
-        self.space(lines=nested)
+        self.gap(nested=nested)
         return found
 
     def braces(self, start: int, *, nested: bool) -> tuple[int, int | None]:
@@ -214,10 +213,17 @@ class _Reader(ClassReader):
         """The name of a rule."""
         found = _NAME.match(self.text, self.at)
         if found is None:
-            hint = NAMES if self.peek() == "_" else ""
-            raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", hint)
+            raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", NAMES)
         self.at = found.end()
         return found[0]
+
+    def gap(self, *, nested: bool) -> None:
+        """Skip blanks, comments and line breaks up to what goes on with the rule, if it does."""
+        self.space()
+        end = self.at
+        self.space(lines=True)
+        if not nested and _NEXT_RULE.match(self.text, self.at):
+            self.at = end
 
     def space(self, *, lines: bool = False) -> None:
         """Skip blanks and comments, with `lines` line breaks too."""

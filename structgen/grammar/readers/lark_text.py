@@ -1,7 +1,9 @@
-"""The text of a Lark grammar, with what Lark does not know: nested JSON Schemas, places of names.
+"""The text of a Lark grammar, with what Lark does not know: nested JSON Schemas, counts in braces.
 
 `%json {...}` stands for a JSON text of a schema. Each is replaced by the name of a declared
 terminal and its further lines by continuations, so that all else stays in its line and column.
+`{m}`, `{m,n}`, `{m,}` and `{,n}` behind a piece are what `~m..n` is, as llguidance and XGrammar
+have it; braces around names are templates.
 """
 
 from __future__ import annotations
@@ -22,17 +24,20 @@ _TOKEN = re.compile(
       |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
       |(?P<regexp>/(?:\\/|\\\\|[^/])*?/[imslux]*)
       |(?P<json>%json\b)
+      |(?P<count>\{[ \t]*(?:(?P<low>\d+)[ \t]*(?P<open>,[ \t]*)?|,[ \t]*(?=\d))
+          (?P<high>\d*)[ \t]*\})
       |(?P<name>_?[A-Za-z][_A-Za-z0-9]*)
       |(?P<other>\S)""",
     re.VERBOSE,
 )
 _DEFINITION = re.compile(
-    r"^(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)"
+    r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)"
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*:",
     re.MULTILINE,
 )
 _IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
 
+OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
 
@@ -48,7 +53,8 @@ class LarkText(Source):
         self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
         self.schemas: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
-        self.lark = self._without_schemas() if "%json" in text else text
+        self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
+        self.lark = self._for_lark() if "{" in text else text
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Comments, strings, patterns, names and the rest, in order."""
@@ -144,20 +150,46 @@ class LarkText(Source):
                         hint="make it a rule",
                     )
 
-    def _without_schemas(self) -> str:
-        """The text with terminals in place of nested schemas."""
+    def as_written(self, line: int, column: int) -> Place:
+        """The place in the text of a line and column in `lark`."""
+        off = max((o for at, begin, o in self._moved if at == line and begin <= column), default=0)
+        return Place(line, column - off, self.name)
+
+    def _for_lark(self) -> str:
+        """The text with terminals in place of nested schemas, and counts as Lark writes them."""
         pieces: list[str] = []
         at = 0
-        for nested in self._nested():
-            name = self._free_name()
-            self.schemas[name] = nested.schema
-            self.places[name] = self.place(nested.start)
-            lines = self.text[nested.start : nested.end].split("\n")
-            last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
-            pieces += [self.text[at : nested.start], name, " \\\n" * len(lines[1:]), last]
-            at = nested.end
-        pieces += [self.text[at:], "\n%declare ", " ".join(self.schemas), "\n"]
-        return "".join(pieces) if self.schemas else self.text
+        for start, end, piece in self._replaced():
+            pieces += [self.text[at:start], piece]
+            at = end
+            line, column = self.place(end).line, self.place(end).column
+            off = len("".join(pieces).rpartition("\n")[2]) + 1 - column
+            if off:
+                self._moved.append((line, column + off, off))
+        pieces.append(self.text[at:])
+        if self.schemas:
+            pieces += ["\n%declare ", " ".join(self.schemas), "\n"]
+        return "".join(pieces)
+
+    def _replaced(self) -> Iterator[tuple[int, int, str]]:
+        """What Lark does not read: from where to where, and what stands for it."""
+        end = 0
+        for match in self.tokens():
+            start = match.start()
+            if start < end:
+                continue
+            if match.lastgroup == "json":
+                nested = self._nested(match)
+                end, name = nested.end, self._free_name()
+                self.schemas[name], self.places[name] = nested.schema, self.place(start)
+                lines = self.text[start:end].split("\n")
+                last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
+                yield start, end, name + " \\\n" * len(lines[1:]) + last
+            elif match.lastgroup == "count":
+                piece = f"~{match['low'] or 0}"
+                if match["open"] or not match["low"]:
+                    piece += f"..{match['high'] or OPEN}"
+                yield start, match.end(), piece.ljust(len(match[0]))
 
     def _free_name(self) -> str:
         count = len(self.schemas)
@@ -165,32 +197,28 @@ class LarkText(Source):
             count += 1
         return name
 
-    def _nested(self) -> Iterator[_Nested]:
-        """Each `%json` with its schema."""
-        end = 0
-        for match in self.tokens():
-            if match.lastgroup != "json" or match.start() < end:
-                continue
-            rule = self.rule_at(match.start())
-            if not rule or rule.upper() == rule:
-                raise self.error(
-                    "'%json' stands outside of rules" if not rule else "'%json' in a terminal",
-                    self.place(match.start()),
-                    rule=rule,
-                    expected="'%json {...}' in a rule",
-                    hint="terminals have no structure; move it into a rule",
-                )
-            start = _after_space(self.text, match.end())
-            try:
-                schema, end = json.JSONDecoder().raw_decode(self.text, start)
-            except json.JSONDecodeError as error:
-                raise self.error(
-                    f"the schema after '%json' is not JSON: {error.msg}",
-                    self.place(error.pos),
-                    rule=rule,
-                    expected="a JSON Schema",
-                ) from error
-            yield _Nested(match.start(), end, schema)
+    def _nested(self, match: re.Match[str]) -> _Nested:
+        """The schema behind a `%json`."""
+        rule = self.rule_at(match.start())
+        if not rule or rule.upper() == rule:
+            raise self.error(
+                "'%json' stands outside of rules" if not rule else "'%json' in a terminal",
+                self.place(match.start()),
+                rule=rule,
+                expected="'%json {...}' in a rule",
+                hint="terminals have no structure; move it into a rule",
+            )
+        start = _after_space(self.text, match.end())
+        try:
+            schema, end = json.JSONDecoder().raw_decode(self.text, start)
+        except json.JSONDecodeError as error:
+            raise self.error(
+                f"the schema after '%json' is not JSON: {error.msg}",
+                self.place(error.pos),
+                rule=rule,
+                expected="a JSON Schema",
+            ) from error
+        return _Nested(end, schema)
 
 
 def _after_space(text: str, at: int) -> int:
@@ -200,6 +228,5 @@ def _after_space(text: str, at: int) -> int:
 
 
 class _Nested(NamedTuple):
-    start: int
     end: int
     schema: Any
