@@ -162,7 +162,7 @@ class Lark(GrammarSpec):
         folder = Path(self.path).parent if self.path is not None else None
         files = Files(folder, self.import_paths, self.imported)
         rules = read(
-            LarkText(self.grammar),
+            LarkText(self.grammar, takes_lists=self.lexing == "free"),
             files,
             start=self.start,
             lexing=self.lexing,

@@ -31,7 +31,7 @@ LARGE_STRETCH = 256  # nodes; stretches of a trie from here on are not merged wi
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
-PATIENCE = 1 << 14  # nodes read to make parts, before the trie is walked at once instead
+PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at once instead
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 
 
@@ -44,8 +44,8 @@ class GrammarMasks(Masks):
         self._tries_of = kernels("grammar_masks.tries")
         self._entry_points = kernels("grammar.entry_points")
         self._spread = kernels("masks.lexeme_walk").set_duplicates
-        common = shared_masks(vocabulary)
-        self._nodes, self._subtrees = common.nodes, common.subtrees
+        self._common = shared_masks(vocabulary)
+        self._nodes, self._subtrees = self._common.nodes, self._common.subtrees
         self._words = vocabulary.words
         self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth
         self._begin()
@@ -64,7 +64,6 @@ class GrammarMasks(Masks):
         """Forget all parts and begin with small arrays."""
         k, trie = self._tries_of, self._trie
         nodes = len(trie)
-        large = nodes >= LARGE_TRIE
         sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
@@ -79,7 +78,7 @@ class GrammarMasks(Masks):
             depth=trie.depth,
             end=trie.end,
             token=trie.token,
-            beneath=self._subtrees.at[:, kernels("trie.nodes").BELOW].copy(),
+            beneath=self._common.characters_below,
             before=self._subtrees.first,
             order=self._subtrees.order,
             group=groups(),
@@ -94,7 +93,7 @@ class GrammarMasks(Masks):
             parts=np.zeros((1 << 14, 5), np.int32),
             lists=paged(2 * room),
             dense=paged(512, self._words),
-            memo=np.full((1 << 16 if large else 1 << 13, 2), -1, np.int64),
+            memo=np.full((1 << 12, 2), -1, np.int64),
             segments=np.zeros((1 << 14, 4), np.int32),
             groups=np.zeros((256, 2), np.int32),
             links=np.zeros((1 << 14, 4), np.int32),

@@ -21,14 +21,22 @@ from lark.lexer import Pattern, PatternRE, PatternStr, TerminalDef
 
 from structgen.errors import BudgetError, PatternError, SpecError, UnsupportedSchemaError
 from structgen.grammar.bnf import MAX_RULES, Bnf
-from structgen.grammar.expressions import Choice, Expression, Name, Nested, Repeat, Sequence
+from structgen.grammar.expressions import (
+    Choice,
+    Expression,
+    Name,
+    Nested,
+    Repeat,
+    Sequence,
+    Text,
+)
 from structgen.grammar.ir import Grammar, Indentation, Lexing, Place, Terminal
 from structgen.grammar.readers.lark_errors import in_own_words
 from structgen.grammar.readers.lark_files import MAIN, Files
 from structgen.grammar.readers.lark_lalr import lalr_of
 from structgen.grammar.readers.lark_text import OPEN, LarkText
 from structgen.grammar.terminals.patterns import Matches, matches_of
-from structgen.regular.regex import EMPTY, Regex, literal
+from structgen.regular.regex import EMPTY, Regex, literal, words
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
 
@@ -208,6 +216,8 @@ class _Reader:
         name = str(symbol.name)
         if isinstance(symbol, NonTerminal) or name not in self.declared:
             return Name(name)
+        if name in self.text.lists:
+            return Text(words(self.text.lists[name]))
         if name not in self.nested:
             return Name(name)
         place = self.text.places.get(name) or self.text.used(name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -37,6 +37,10 @@ _DEFINITION = re.compile(
 )
 _IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
 
+_PLAIN = re.compile(r'"[^"\\\n]+"')
+_BEFORE_LISTS = (":", "|", "(", "[")
+LONG_LIST = 16  # strings
+
 OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
@@ -45,16 +49,21 @@ class LarkText(Source):
     """A Lark grammar and where in it things are.
 
     lark: the text for Lark, without nested schemas. schemas: these, by the terminal in their place.
-    places: where they stand.
+    places: where they stand. lists: long lists of strings, by the terminal in their place.
     """
 
-    def __init__(self, text: str, name: str = "") -> None:
+    def __init__(self, text: str, name: str = "", *, takes_lists: bool = False) -> None:
+        """takes_lists: whether long lists of strings in rules are taken out, which Lark reads
+        slowly; where terminals have no order, they mean the same as one terminal.
+        """
         super().__init__(text, name)
+        self._takes_lists = takes_lists
+        self.lists: dict[str, list[str]] = {}
         self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
         self.schemas: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
         self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
-        self.lark = self._for_lark() if "{" in text else text
+        self.lark = self._for_lark() if "{" in text or takes_lists else text
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Comments, strings, patterns, names and the rest, in order."""
@@ -167,32 +176,64 @@ class LarkText(Source):
             if off:
                 self._moved.append((line, column + off, off))
         pieces.append(self.text[at:])
-        if self.schemas:
-            pieces += ["\n%declare ", " ".join(self.schemas), "\n"]
+        if self.schemas or self.lists:
+            pieces += ["\n%declare ", " ".join([*self.schemas, *self.lists]), "\n"]
         return "".join(pieces)
 
     def _replaced(self) -> Iterator[tuple[int, int, str]]:
         """What Lark does not read: from where to where, and what stands for it."""
         end = 0
-        for match in self.tokens():
+        tokens = [match for match in self.tokens() if match.lastgroup != "comment"]
+        heads = {start for start, _ in self._definitions}
+        is_rule = False
+        for i, match in enumerate(tokens):
             start = match.start()
+            if start in heads:
+                is_rule = match[0].upper() != match[0]
+            elif match[0] == "%":
+                is_rule = False
             if start < end:
                 continue
             if match.lastgroup == "json":
                 nested = self._nested(match)
                 end, name = nested.end, self._free_name()
                 self.schemas[name], self.places[name] = nested.schema, self.place(start)
-                lines = self.text[start:end].split("\n")
-                last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
-                yield start, end, name + " \\\n" * len(lines[1:]) + last
+                yield start, end, self._in_place(name, start, end)
             elif match.lastgroup == "count":
                 piece = f"~{match['low'] or 0}"
                 if match["open"] or not match["low"]:
                     piece += f"..{match['high'] or OPEN}"
                 yield start, match.end(), piece.ljust(len(match[0]))
+            elif is_rule and self._takes_lists and tokens[i - 1][0] in _BEFORE_LISTS:
+                listed = self._listed(tokens, i, heads)
+                if len(listed) >= LONG_LIST:
+                    end, name = listed[-1].end(), self._free_name()
+                    self.lists[name] = [one[0][1:-1] for one in listed]
+                    yield start, end, self._in_place(name, start, end)
+
+    def _listed(
+        self, tokens: list[re.Match[str]], at: int, heads: Container[int]
+    ) -> list[re.Match[str]]:
+        """The strings, each an alternative by itself, that begin with a token."""
+        found = []
+        while at < len(tokens) and _PLAIN.fullmatch(tokens[at][0]):
+            behind = tokens[at + 1] if at + 1 < len(tokens) else None
+            goes_on = behind is not None and behind[0] == "|"
+            if goes_on or behind is None or behind[0] in ")]%" or behind.start() in heads:
+                found.append(tokens[at])
+            if not goes_on:
+                break
+            at += 2
+        return found
+
+    def _in_place(self, name: str, start: int, end: int) -> str:
+        """A name in place of a stretch of text, so that all behind stays in its line and column."""
+        lines = self.text[start:end].split("\n")
+        last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
+        return name + " \\\n" * len(lines[1:]) + last
 
     def _free_name(self) -> str:
-        count = len(self.schemas)
+        count = len(self.schemas) + len(self.lists)
         while (name := f"_J{count}") in self.text:
             count += 1
         return name

@@ -19,7 +19,7 @@ from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.errors import BudgetError
 from structgen.grammar.analysis.follow_sets import follow_sets, members
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.terminals.automata import explored
+from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import MatchState
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import has_assertions
