@@ -128,7 +128,7 @@ class GrammarAutomaton(Automaton):
         variants = grammar.variants
         if variants is not None and variants.may_get_stuck:
             return False
-        if grammar.lexing == "free" and self.embedded is None and len(self.tables.watch) == 2:
+        if grammar.lexing == "free" and len(self.tables.watch) == 2:
             return True  # no terminal has a condition on what follows
         if choice != k.ERRS and adjacency.is_safe():
             return True

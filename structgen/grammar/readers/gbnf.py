@@ -3,8 +3,8 @@
 It is read as llama.cpp's parser reads it; of two rules of one name the later counts; `[]` matches
 nothing. As XGrammar has it, names may have underscores, and a rule goes on in the next line unless
 that begins another rule: no text that llama.cpp takes can be meant otherwise. What llama.cpp
-refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by name or number
-(`<think>`, `<[1000]>`) are refused: they belong to one vocabulary, and a grammar is about texts.
+refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by text or number
+(`<think>`, `<[1000]>`), and all others (`!<[1000]>`), stand for themselves, not for their bytes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from structgen.errors import UnsupportedSchemaError
+from structgen.grammar.embedded.tokens import TOKEN, Token, token_of
 from structgen.grammar.expressions import (
     NOTHING,
     Expression,
+    Nested,
     Text,
     choice,
     repeated,
@@ -41,7 +42,7 @@ def read(text: str, root: str = "root", *, inlines_rules: bool = True) -> Gramma
 
     folds: whether small regular rules are inlined where they are used.
 
-    Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
+    Raises GrammarError (with line, column, rule), BudgetError.
     """
     return _read(text).grammar(root, inlines_rules=inlines_rules)
 
@@ -60,6 +61,10 @@ class _Reader(ClassReader):
     """Recursive descent over a GBNF text."""
 
     lenient = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.tokens: dict[Token, Token] = {}  # one object for each
 
     def skip(self) -> None:
         self.space(lines=True)
@@ -128,16 +133,20 @@ class _Reader(ClassReader):
                 raise self.wrong(f"{self.peek()!r} does not fit here", "')' or a piece")
             return inner
         if letter in ("<", "!"):
-            raise UnsupportedSchemaError(
-                "a token of the vocabulary in a grammar is not supported",
-                keyword="<token>",
-                location=str(self.place(start)),
-                hint="write its text as a string; for special tokens use structgen.Tags",
-            )
+            return self.token()
         if _NAME.match(self.text, self.at):
             place = self.place(start)
             return self.used(self.rule_name(), place)
         return None
+
+    def token(self) -> Expression:
+        """A token by number, `<[5]>`, or by text, `<think>`; any other with `!` before it."""
+        place, found = self.place(self.at), TOKEN.match(self.text, self.at)
+        token = None if found is None else token_of(found[0])
+        if found is None or token is None:
+            raise self.wrong("this is no token", "<[number]> or <text>, perhaps behind '!'")
+        self.at = found.end()
+        return Nested(self.tokens.setdefault(token, token), place)
 
     def counts(self, *, nested: bool) -> tuple[int, int | None] | None:
         """A quantifier as (low, high), None if there is none here."""

@@ -132,7 +132,7 @@ class _Reader:
         self.text = text
         self.layout = layout
         schemas = {name: JsonSchema(schema) for name, schema in text.schemas.items()}
-        self.nested: dict[str, Spec] = {**refs, **schemas}
+        self.nested: dict[str, Spec] = {**refs, **schemas, **text.tokens_named}
         self.bnf = Bnf()
         self.rule = ""  # the one that is being read
         self.built = builder.build()

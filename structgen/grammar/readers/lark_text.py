@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
+from structgen.grammar.embedded.tokens import Token, token_of
 from structgen.grammar.ir import Place
 from structgen.grammar.readers.sources import Source
 
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
       |(?P<json>%json\b)
       |(?P<count>\{[ \t]*(?:(?P<low>\d+)[ \t]*(?P<open>,[ \t]*)?|,[ \t]*(?=\d))
           (?P<high>\d*)[ \t]*\})
+      |(?P<token>!?<[^<>\s"]+>)
       |(?P<name>_?[A-Za-z][_A-Za-z0-9]*)
       |(?P<other>\S)""",
     re.VERBOSE,
@@ -49,7 +51,8 @@ class LarkText(Source):
     """A Lark grammar and where in it things are.
 
     lark: the text for Lark, without nested schemas. schemas: these, by the terminal in their place.
-    places: where they stand. lists: long lists of strings, by the terminal in their place.
+    places: where they stand. lists: long lists of strings, by the terminal in their place;
+    tokens_named: so tokens of the vocabulary.
     """
 
     def __init__(self, text: str, name: str = "", *, takes_lists: bool = False) -> None:
@@ -59,11 +62,12 @@ class LarkText(Source):
         super().__init__(text, name)
         self._takes_lists = takes_lists
         self.lists: dict[str, list[str]] = {}
+        self.tokens_named: dict[str, Token] = {}
         self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
         self.schemas: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
         self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
-        self.lark = self._for_lark() if "{" in text or takes_lists else text
+        self.lark = self._for_lark() if "{" in text or "<" in text or takes_lists else text
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Comments, strings, patterns, names and the rest, in order."""
@@ -176,8 +180,9 @@ class LarkText(Source):
             if off:
                 self._moved.append((line, column + off, off))
         pieces.append(self.text[at:])
-        if self.schemas or self.lists:
-            pieces += ["\n%declare ", " ".join([*self.schemas, *self.lists]), "\n"]
+        names = [*self.schemas, *self.lists, *self.tokens_named]
+        if names:
+            pieces += ["\n%declare ", " ".join(names), "\n"]
         return "".join(pieces)
 
     def _replaced(self) -> Iterator[tuple[int, int, str]]:
@@ -199,6 +204,10 @@ class LarkText(Source):
                 end, name = nested.end, self._free_name()
                 self.schemas[name], self.places[name] = nested.schema, self.place(start)
                 yield start, end, self._in_place(name, start, end)
+            elif match.lastgroup == "token" and (token := token_of(match[0])) is not None:
+                name = self._free_name()
+                self.tokens_named[name], self.places[name] = token, self.place(start)
+                yield start, match.end(), name.ljust(len(match[0]))
             elif match.lastgroup == "count":
                 piece = f"~{match['low'] or 0}"
                 if match["open"] or not match["low"]:
@@ -233,7 +242,7 @@ class LarkText(Source):
         return name + " \\\n" * len(lines[1:]) + last
 
     def _free_name(self) -> str:
-        count = len(self.schemas) + len(self.lists)
+        count = len(self.schemas) + len(self.lists) + len(self.tokens_named)
         while (name := f"_J{count}") in self.text:
             count += 1
         return name

@@ -11,7 +11,6 @@ from structgen.errors import (
     BudgetError,
     GrammarError,
     StructgenError,
-    UnsupportedSchemaError,
     ValidationError,
 )
 from structgen.grammar.specs import Gbnf
@@ -88,14 +87,6 @@ def test_wrong_grammars_get_line_and_column(
     assert problem in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
     assert caught.value.excerpt.endswith(" " * (column + 3) + "^") or line == 0
-
-
-@pytest.mark.parametrize("token", ["<think>", "<[1000]>", "!<[1000]>"])
-def test_tokens_of_a_vocabulary_are_refused(token: str) -> None:
-    """They are no text."""
-    with pytest.raises(UnsupportedSchemaError, match="token") as caught:
-        Gbnf(f"root ::= {token}").rules()
-    assert caught.value.location == "line 1 column 10"
 
 
 def test_hostile_grammars() -> None:
