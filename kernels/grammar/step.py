@@ -23,6 +23,7 @@ from structgen.kernels.grammar.lexer import (
     call_next_lexer,
     call_next_lookaheads,
     call_union_lookaheads,
+    row_of,
 )
 from structgen.kernels.grammar.records import (
     LEXER_ENDINGS,
@@ -293,6 +294,63 @@ def step(t, at, byte):  # type: ignore[no-untyped-def]
 
 
 call_step = called(step, AT_STEP)
+
+
+@inlined
+def record_of(t, at):  # type: ignore[no-untyped-def]
+    """The THREADS record of a position, or NEED_SPACE."""
+    if at >= SEVERAL:
+        return at & LOW
+    base = region(t, REACHED)
+    t.work[base] = at >> 31
+    t.work[base + 1] = at & LOW
+    t.work[base + 2] = 0
+    return call_intern(t, THREADS, base, 3)
+
+
+@inlined
+def position_at(t, record):  # type: ignore[no-untyped-def]
+    """The position of a THREADS record."""
+    start = t.rec[record, REC_START]
+    if t.rec[record, REC_SIZE] > 3 or t.heap[start + 2] != 0:
+        return numba.int64(record) | SEVERAL
+    return (numba.int64(t.heap[start]) << 31) | numba.int64(t.heap[start + 1])
+
+
+@inlined
+def quick_in_walk(t, at, byte_class):  # type: ignore[no-untyped-def]
+    """`quick`, and for several threads what `step_in_walk` has noted; else SEVERAL."""
+    if at < SEVERAL:
+        return quick(t, at, byte_class)
+    after = known_after(t, at & LOW, byte_class)
+    if after >= 0:
+        return position_at(t, after)
+    return after if after == DEAD else numba.int64(SEVERAL)
+
+
+@inner(INT(GRAMMAR, INT, INT))
+def step_in_walk(t, at, byte):  # type: ignore[no-untyped-def]
+    """`step`, noted in the row of the position's THREADS record where there are several threads.
+
+    A walk over a trie comes to the same set of threads on many branches: sets are merged after each
+    byte, so there are few of them however many ways there are to read a text.
+    """
+    record = record_of(t, at)
+    row = record if record < 0 else row_of(t, record)
+    if row < 0:
+        return row
+    byte_class = fixed(t, CLASS, byte)
+    after = numba.int64(t.rows[row, byte_class])
+    if after >= DEAD:
+        return after if after == DEAD else position_at(t, after)
+    found = call_step(t, at, byte)
+    if found < DEAD:
+        return found
+    after = found if found == DEAD else record_of(t, found)
+    if after < DEAD:
+        return after
+    t.rows[row, byte_class] = after
+    return found
 
 
 @inner(INT(GRAMMAR, INT, BYTES, I64))

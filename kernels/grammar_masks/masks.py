@@ -1,5 +1,9 @@
 """Token masks of positions: joins the parts of lexer states, lexeme by lexeme.
 
+Where their parts are not made yet, or where tokens can be read in too many ways, the vocabulary is
+walked node by node with the whole set of threads instead (`walk_plain`): sets are merged after each
+byte, so how many ways there are to read a token does not count.
+
 A worklist of *places* (trie of what is left of tokens, lexer state, stacks, lookaheads), at first
 one for each thread with the whole vocabulary. Each place adds the tokens that stay within its
 lexeme, and a new place for each end of the lexeme that the stacks allow. Small tries, and what
@@ -15,10 +19,10 @@ from structgen.kernels.grammar.lexer import call_next_lexer, call_next_lookahead
 from structgen.kernels.grammar.records import LEXER_CLUSTERS, STACKS_LEXER
 from structgen.kernels.grammar.step import (
     SEVERAL,
-    call_step,
     known_beyond,
     packed,
-    quick,
+    quick_in_walk,
+    step_in_walk,
     unpack,
 )
 from structgen.kernels.grammar.tables import (
@@ -39,8 +43,11 @@ from structgen.kernels.grammar_masks.loops import call_flows, kept_as, place_loo
 from structgen.kernels.grammar_masks.parts import call_build
 from structgen.kernels.grammar_masks.tries import (
     CLUSTERED,
+    EFFORT,
     LARGE,
+    MEMO,
     PARTS_T,
+    PATIENCE,
     PLACES,
     SMALL,
     STOPPED,
@@ -50,9 +57,11 @@ from structgen.kernels.grammar_masks.tries import (
     new_trie,
     set_bit,
 )
-from structgen.kernels.tables import DEAD, I32, UNKNOWN, find
+from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
+PER_PLACE = 8  # nodes that looking at a place takes as long as
+MOST_TIMES = 12  # that it was too much to make the parts of a lexer state; then it is no more tried
 FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
 
 
@@ -87,9 +96,9 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
             depth, byte, end = p.depth[i] - base, p.byte[i], numba.int64(p.end[i])
         after = p.stack[depth - 1]
         if after != looping or byte >= FIRST_LONG or (loops >> numba.int64(p.group[byte])) & 1 == 0:
-            after = quick(t, p.stack[depth - 1], fixed(t, CLASS, byte))
+            after = quick_in_walk(t, p.stack[depth - 1], fixed(t, CLASS, byte))
         if after == SEVERAL:
-            after = call_step(t, p.stack[depth - 1], numba.int64(byte))
+            after = step_in_walk(t, p.stack[depth - 1], numba.int64(byte))
         if after == DEAD:
             i = end
             continue
@@ -312,17 +321,46 @@ def part_of(t, p, trie, lexer, lookaheads):  # type: ignore[no-untyped-def]
     return call_build(t, p, trie, kept) if part == UNKNOWN else part
 
 
+@folded(INT(PARTS_T, INT, INT))
+def is_too_much(p, key, trie):  # type: ignore[no-untyped-def]
+    """Whether so much has been read for one mask that the rest is better walked at once.
+
+    key: of the lexer state in the memo, where it is counted how often this was so. What is made by
+    then stays made, so a lexer state whose parts take long has them after a few masks; where tokens
+    can be read in too many ways to go through them one by one, it soon costs nothing to find out.
+    """
+    p.sizes[EFFORT] += PER_PLACE
+    if p.tries[trie, 2] - p.tries[trie, 1] < p.sizes[SMALL]:
+        p.sizes[EFFORT] += p.tries[trie, 2] - p.tries[trie, 1]
+    slot = slot_of(p.memo, key)
+    times = p.memo[slot, 1] if p.memo[slot, 0] == key else numba.int64(0)
+    if p.sizes[EFFORT] << times <= p.sizes[PATIENCE]:
+        return False
+    if p.memo[slot, 0] != key and 2 * p.sizes[MEMO] < p.memo.shape[0]:
+        p.memo[slot, 0] = key
+        p.sizes[MEMO] += 1
+    if p.memo[slot, 0] == key:
+        p.memo[slot, 1] = min(times + 1, MOST_TIMES)
+    return True
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, I32))
 def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     """Or into `row` the tokens allowed at a position.
 
-    Returns 0 when done, or a code; then call again.
+    Returns 0 when done, or a code; then call again. sizes[EFFORT] must be 0 at first.
     """
+    if p.sizes[STOPPED] > 0 and p.sizes[WALKED] == 0 and p.sizes[WALKED_FROM] == at:
+        return call_walk_plain(t, p, 0, at, row)
     stack = p.places
     height = first_places(t, p, at)
+    key = (numba.int64(1) << 58) | stack[1]
     while height > 0:
         height -= 1
-        trie, lexer = stack[4 * height], stack[4 * height + 1]
+        trie = stack[4 * height]
+        if is_too_much(p, key, trie):
+            return call_walk_plain(t, p, 0, at, row)
+        lexer = stack[4 * height + 1]
         stacks, lookaheads = stack[4 * height + 2], stack[4 * height + 3]
         walked = is_walked(t, p, trie, lexer, stacks, lookaheads)
         if walked == 1:

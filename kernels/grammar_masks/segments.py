@@ -29,6 +29,7 @@ from structgen.kernels.grammar_masks.lexeme_states import (
 from structgen.kernels.grammar_masks.loops import is_whole, may_follow
 from structgen.kernels.grammar_masks.models import is_as_modelled, modelled
 from structgen.kernels.grammar_masks.tries import (
+    EFFORT,
     FEW,
     GROUPS,
     KEPT,
@@ -263,6 +264,7 @@ def segments_of(t, p, trie, kept):  # type: ignore[no-untyped-def]
             until = numba.int64(-1)
         if i >= last:
             return count
+        p.sizes[EFFORT] += 1
         if merged == 1:
             depth, byte, end = p.sub_depth[i] - base, p.sub_byte[i], numba.int64(p.sub_end[i])
         else:

@@ -23,8 +23,8 @@ NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
     LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, MODELS, MODEL, UNLIKE,
-    UNLIKE_NEXT, SIZE_COUNT,
-) = np.arange(33)  # fmt: skip
+    UNLIKE_NEXT, PATIENCE, EFFORT, SIZE_COUNT,
+) = np.arange(35)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     triple: terminals, lookaheads, trie; or -1 - lexer state, lookaheads, trie or 0: what the stacks
     must be able to finish, and what is left for them to read. memo: int64[H, 2], hash table: trie
     << 31 | lexer state (or its record with lookaheads) -> part, 1 << 62 | merged << 61 | first <<
-    30 | last -> trie, and what `loops`, `segments` and `merged_trie` cache.
+    30 | last -> trie, and what `loops`, `segments`, `merged_trie` and `masks` cache.
     models: int32[k, 4], see `models`: lexer state, lookaheads, row in dense, place in walks. walks:
     int32[k], cached walks (see `segments.note_walk`), merged tries and models. sizes:
     int64[SIZE_COUNT], how far arrays are filled, limits, and scalars of the walk going on. Scratch:
@@ -150,6 +150,7 @@ def linked(p, group, merged):  # type: ignore[no-untyped-def]
         if p.segments[k, 0] != group:
             continue
         first, last, above = p.segments[k, 1], p.segments[k, 2], p.segments[k, 3]
+        p.sizes[EFFORT] += numba.int64(last) - first
         p.stack[0] = 0
         for i in range(first, last):
             if merged == 1:

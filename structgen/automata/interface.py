@@ -85,6 +85,9 @@ class Automaton(ABC):
     MASKS: ClassVar[str]
 
     start: int
+    #: whether `specials` may be a `TokenSpecials`, by which text tokens stand for themselves, too
+    reads_tokens: bool = False
+    named_tokens: tuple[Any, ...] = ()  #: the `Token`s of which the vocabulary must have each
 
     @abstractmethod
     def run(self, at: int, text: bytes) -> tuple[int, int]:

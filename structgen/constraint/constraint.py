@@ -27,6 +27,7 @@ from structgen.errors import (
     ArgumentError,
     ArtifactError,
     BudgetError,
+    SpecError,
     UnsatisfiableSchemaError,
 )
 from structgen.masks.bitmask import allow, forbid, unpack
@@ -79,6 +80,9 @@ class Constraint:
             self._restored = automaton
         else:
             self.automaton = automaton
+        self._texts, self._size = vocabulary.tokens, vocabulary.size
+        if not callable(automaton):
+            self._check_named(automaton)
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
@@ -94,7 +98,7 @@ class Constraint:
         self._steps: dict[int, dict[int, int]] = {}  # state -> token -> state after it
         self._step_count = 0
         self._ends: dict[int, bool] = {}
-        self._size, self._countdown = vocabulary.size, CHECK_EVERY
+        self._countdown = CHECK_EVERY
         self._eos, self._specials = frozenset(vocabulary.eos_ids), vocabulary.special_ids
         self._most_steps = int(STEPS * max_bytes) // STEP_BYTES
         known = shared_masks(vocabulary) if saved is None else saved
@@ -122,6 +126,11 @@ class Constraint:
     def automaton(self) -> Automaton:
         """The automaton of its spec. Raises ArtifactError where the file that has it is damaged."""
         return self._restored()
+
+    @cached_property
+    def _reads_tokens(self) -> bool:
+        """Whether tokens may stand for themselves. Then texts do not lead back to positions."""
+        return self.automaton.reads_tokens
 
     @cached_property
     def _masks(self) -> Masks:
@@ -165,6 +174,8 @@ class Constraint:
         if token_id in self._specials:
             return self._advance_by_special(state, token_id, data or b"")
         after = self.read(state, data)[0] if data else DEAD
+        if self._reads_tokens:
+            after = self._joined_by_token(state, token_id, after)
         if self._completable is not None and after >= 0 and not self._completable(after):
             return DEAD
         return after
@@ -174,8 +185,22 @@ class Constraint:
             return FINAL if self.is_accepting(state) else DEAD
         with self.lock:
             self._limit_memory()
-            position = self.automaton.specials(self._position(state)).get(text, DEAD)
+            named: Any = self.automaton.specials(self._position(state))
+            numbered = self._reads_tokens
+            position = named.after(token_id, text) if numbered else named.get(text, DEAD)
             return DEAD if position < 0 else self._intern(position, ~state, text)
+
+    def _joined_by_token(self, state: int, token_id: int, after: int) -> int:
+        """The state after a text token that may stand for itself, too. after: by its bytes."""
+        with self.lock:
+            automaton: Any = self.automaton
+            named = automaton.specials(self._position(state))
+            position = named.after(token_id, self._texts[token_id] or b"")
+            if position < 0:
+                return after
+            if after >= 0:
+                position = automaton.joined(position, self._position(after))
+            return self._intern(position, state, self._texts[token_id] or b"")
 
     def advance_bytes(self, state: int, data: bytes) -> int:
         """The state after some bytes of text, or DEAD."""
@@ -238,7 +263,11 @@ class Constraint:
             self._countdown = CHECK_EVERY
             if self._parts_bytes > PARTS * self.max_bytes:
                 del self._masks
-            if self.can_replay and self.automaton.size["bytes"] > self._most:
+            if (
+                self.can_replay
+                and not self._reads_tokens
+                and self.automaton.size["bytes"] > self._most
+            ):
                 self._drop_tables()
 
     @property
@@ -397,6 +426,7 @@ class Constraint:
             return
         if self._saved is not None and self._saved.write(self._position(state), row):
             return
+        self._countdown = 0  # a single row may have made much
         self._limit_memory()
         position = self._position(state)
         ends = self._masks.write(position, row)
@@ -407,9 +437,44 @@ class Constraint:
             position = self._position(state)
         if self.is_accepting(state):
             allow(row, self.vocabulary.eos_ids)
-        specials = self.automaton.specials(position)
-        if specials:
+        specials: Any = self.automaton.specials(position)
+        if self._reads_tokens:
+            self._allow_named(specials, row)
+        elif specials:
             allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
+
+    def _allow_named(self, specials: Any, row: Row) -> None:
+        """Allow the tokens that may stand for themselves, end tokens aside."""
+        chosen = np.zeros(32 * len(row), np.bool_)
+        for token in specials.tokens:
+            named = token.named(self._texts)
+            if token.negated:
+                others = self._nameable.copy()
+                others[named] = False
+                chosen |= others
+            else:
+                chosen[named] = self._nameable[named]
+        row |= np.packbits(chosen, bitorder="little").view(np.int32)
+        texts = [way for way, _ in specials.ways if isinstance(way, bytes)]
+        allow(row, [t for t in self._specials - self._eos if self._texts[t] in texts])
+
+    @cached_property
+    def _nameable(self) -> npt.NDArray[np.bool_]:
+        """bool[32 * words]: the tokens of text and the special ones, but for end tokens."""
+        found = np.zeros(32 * self.vocabulary.words, np.bool_)
+        found[self.vocabulary.text_ids] = True
+        found[list(self._specials)] = True
+        found[list(self._eos)] = False
+        return found
+
+    def _check_named(self, automaton: Automaton) -> None:
+        """SpecError unless the vocabulary has each token that the spec names."""
+        for token in automaton.named_tokens:
+            if not token.named(self._texts):
+                raise SpecError(
+                    f"the vocabulary has no {str(token).removeprefix('the ')}",
+                    expected=f"a number below {self._size}, or the text of a token",
+                )
 
     def _tokens_of(self, row: npt.NDArray[np.int32]) -> list[int]:
         return [int(t) for t in np.flatnonzero(unpack(row, self._size))]

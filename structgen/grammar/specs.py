@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from structgen.automata.interface import Automaton, Stored
-from structgen.errors import BudgetError, SpecError
+from structgen.automata.pushdown.engine import Engine
+from structgen.automata.pushdown.machine import TextMachine
+from structgen.errors import ArtifactError, BudgetError, SpecError
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
 from structgen.schema.coerce import coerce
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from structgen.grammar.readers.ebnf import Style
     from structgen.grammar.transforms.useless import Finding
     from structgen.regular.regex import Regex
+
+SHOWN = "text of the grammar"  # how messages name all of it
 
 
 class GrammarSpec(Spec):
@@ -64,15 +68,35 @@ class GrammarSpec(Spec):
         return self.rules() if self.plain else None
 
     def automaton(self, saved: Stored | None = None) -> Automaton:
-        """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start."""
+        """See `Spec.automaton`. Raises UnsatisfiableSchemaError when no text fits the start.
+
+        Texts that are a large regular language are read as those of a pattern are: nothing is made
+        before a text asks for it.
+        """
         from structgen.grammar.automaton.automaton import GrammarAutomaton
         from structgen.grammar.embedded.automaton import NestingAutomaton
+        from structgen.grammar.transforms.lazy_terminals import is_large, with_lazy_terminals
 
         if saved is not None:
             if "nested" in saved.header:
-                return NestingAutomaton.restored(self.rules(), saved)
-            return GrammarAutomaton.restored(saved)
-        return _automaton_of(self.rules())
+                return NestingAutomaton.restored(with_lazy_terminals(self.rules()), saved)
+            if "rules" in saved.header:
+                return GrammarAutomaton.restored(saved)
+            return Engine.restored(self._machine, saved)
+        language = self.regular_language()
+        if language is None or not is_large(language) or language.is_empty():
+            return _automaton_of(self.rules())
+        return _automaton_of_language(language)
+
+    def _machine(self) -> TextMachine:
+        """The machine that reads the texts if they are a regular language. Raises ArtifactError."""
+        from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
+        from structgen.grammar.transforms.regular import regular_language
+
+        language = self.regular_language() or regular_language(with_lazy_terminals(self.rules()))
+        if language is None:
+            raise ArtifactError("the file holds no automaton of a grammar")
+        return TextMachine(language, SHOWN)
 
     def expected(self, automaton: Automaton, at: int, read: bytes) -> str:
         """See `Spec.expected`; regular rules that are one terminal are named one by one."""
@@ -138,7 +162,7 @@ class Lark(GrammarSpec):
         folder = Path(self.path).parent if self.path is not None else None
         files = Files(folder, self.import_paths, self.imported)
         rules = read(
-            LarkText(self.grammar),
+            LarkText(self.grammar, takes_lists=self.lexing == "free"),
             files,
             start=self.start,
             lexing=self.lexing,
@@ -275,9 +299,18 @@ def _automaton_of(rules: GrammarRules) -> Automaton:
     from structgen.grammar.embedded.automaton import NestingAutomaton
     from structgen.grammar.embedded.specs import has_embedded_specs
     from structgen.grammar.lookaround.without_lookbehinds import without_lookbehinds
+    from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
+    from structgen.grammar.transforms.regular import regular_language
 
-    grammar = without_lookbehinds(rules)
+    grammar = with_lazy_terminals(without_lookbehinds(rules))
+    language = regular_language(grammar)
+    if language is not None and not language.is_empty():
+        return _automaton_of_language(language)
     return NestingAutomaton(grammar) if has_embedded_specs(grammar) else GrammarAutomaton(grammar)
+
+
+def _automaton_of_language(language: Regex) -> Automaton:
+    return Engine(lambda: TextMachine(language, SHOWN))
 
 
 def _check_text(grammar: object, instead: str) -> None:

@@ -123,6 +123,8 @@ class SharedMasks:
         self._workspace, self._packed = self.workspaces.take(), PackedArrays(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._workspace.address, self._packed.address
         kernels("masks.entry_points").keep_subtrees(self.subtrees, self.subtrees_at)
+        #: int64[nodes]: the groups of the characters below each node of the trie
+        self.characters_below = self.subtrees.at[:, k.BELOW].copy()
         self.no_tokens = np.zeros(words, np.int32)  #: the row without tokens
         self.no_tokens.flags.writeable = False
         first = trie.root_child

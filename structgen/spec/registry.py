@@ -15,6 +15,7 @@ HOMES = {
     "lark": "structgen.grammar.specs:Lark",
     "gbnf": "structgen.grammar.specs:Gbnf",
     "ebnf": "structgen.grammar.specs:Ebnf",
+    "token": "structgen.grammar.embedded.tokens:Token",
     "grammar": "structgen.grammar.combinators:Grammar",
     "literal": "structgen.compose.base:Literal",
     "free_text": "structgen.compose.sequences:FreeText",

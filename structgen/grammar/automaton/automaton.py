@@ -128,6 +128,8 @@ class GrammarAutomaton(Automaton):
         variants = grammar.variants
         if variants is not None and variants.may_get_stuck:
             return False
+        if grammar.lexing == "free" and len(self.tables.watch) == 2:
+            return True  # no terminal has a condition on what follows
         if choice != k.ERRS and adjacency.is_safe():
             return True
         if choice != k.READS_ALL:
@@ -272,14 +274,6 @@ class GrammarAutomaton(Automaton):
             self.ask(kernels("grammar.viability").note_sure, lexer, stacks, int(sure))
         else:
             self._viability.decide((lexer, stacks, lookaheads))
-
-    def make_room(self) -> None:
-        """Grow the tables ahead of need, so that masks do not soon have to wait for it."""
-        k = self._k
-        for what, name, share in ((k.RECORDS, "rec", 4), (k.HEAP, "heap", 4), (k.ROWS, "rows", 4),
-                                  (k.MEMO, "memo", 4), (k.NAMES, "names", 4)):  # fmt: skip
-            while share * int(self.tables.info[what]) > len(getattr(self.tables, name)):
-                self.tables = grown(self.tables, what)
 
     def run(self, at: int, text: bytes) -> tuple[int, int]:
         """See `Automaton.run`."""

@@ -9,8 +9,6 @@ parts of its threads and, behind each end that the stacks allow, those of the tr
 
 from __future__ import annotations
 
-from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +16,6 @@ import numpy.typing as npt
 
 from structgen.automata.interface import Masks, Row
 from structgen.automata.pushdown.tables import PackedArrays
-from structgen.errors import BudgetError
-from structgen.grammar.automaton.warm_up import positions
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import shared_masks
 from structgen.regular.byte_groups import groups
@@ -33,15 +29,10 @@ MAX_BYTES = 256 << 20  # of parts of rows kept for one grammar
 SMALL_TRIE = 12  # nodes; tries below are walked node by node
 LARGE_STRETCH = 256  # nodes; stretches of a trie from here on are not merged with others
 SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
-WIDE_STATE = 16  # printable bytes that stay in a state, or begin a terminal: it is made ahead
-OPEN_STATE = 80  # printable bytes that go on from a state: it is within a text, and made ahead, too
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
+PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at once instead
 MOST_MODELS = 32  # states within lexemes whose rows serve others
-MOST_PREPARED = 24
-MOST_OPEN = 64
-MAX_WARMED_UP = 256  # rows made ahead
-MOST_BEGUN = 256  # terminals for which it is made ahead what tokens do that begin with them
 
 
 class GrammarMasks(Masks):
@@ -53,14 +44,11 @@ class GrammarMasks(Masks):
         self._tries_of = kernels("grammar_masks.tries")
         self._entry_points = kernels("grammar.entry_points")
         self._spread = kernels("masks.lexeme_walk").set_duplicates
-        common = shared_masks(vocabulary)
-        self._nodes, self._subtrees = common.nodes, common.subtrees
+        self._common = shared_masks(vocabulary)
+        self._nodes, self._subtrees = self._common.nodes, self._common.subtrees
         self._words = vocabulary.words
         self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth
         self._begin()
-        self._prepare()
-        if len(self._trie) >= LARGE_TRIE and not automaton.is_checked:
-            self._warm_up()
 
     @property
     def _parts(self) -> Any:
@@ -76,12 +64,12 @@ class GrammarMasks(Masks):
         """Forget all parts and begin with small arrays."""
         k, trie = self._tries_of, self._trie
         nodes = len(trie)
-        large = nodes >= LARGE_TRIE
         sizes = np.zeros(k.SIZE_COUNT, np.int64)
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[[k.FEW, k.MANY]] = NOTED_WALK
         sizes[k.TRIES] = 1
+        sizes[k.PATIENCE] = PATIENCE
         tries = np.zeros((1 << 14, 4), np.int32)
         tries[0, 2] = nodes
         room = max(1 << 15, 2 * nodes)
@@ -90,7 +78,7 @@ class GrammarMasks(Masks):
             depth=trie.depth,
             end=trie.end,
             token=trie.token,
-            beneath=self._subtrees.at[:, kernels("trie.nodes").BELOW].copy(),
+            beneath=self._common.characters_below,
             before=self._subtrees.first,
             order=self._subtrees.order,
             group=groups(),
@@ -105,7 +93,7 @@ class GrammarMasks(Masks):
             parts=np.zeros((1 << 14, 5), np.int32),
             lists=paged(2 * room),
             dense=paged(512, self._words),
-            memo=np.full((1 << 16 if large else 1 << 13, 2), -1, np.int64),
+            memo=np.full((1 << 12, 2), -1, np.int64),
             segments=np.zeros((1 << 14, 4), np.int32),
             groups=np.zeros((256, 2), np.int32),
             links=np.zeros((1 << 14, 4), np.int32),
@@ -118,49 +106,6 @@ class GrammarMasks(Masks):
             sizes=sizes,
         )
 
-    def _prepare(self) -> None:
-        """Make parts ahead: for states in which most tokens stay, and at the start of terminals."""
-        automaton, k = self._automaton, kernels("grammar.tables")
-        tables = automaton.tables
-        after = tables.next[:, automaton.byte_classes[0x20:0x7F]]
-        starts = tables.fixed[tables.offsets[k.T_START] : tables.offsets[k.T_START + 1]]
-        home = np.arange(len(after), dtype=np.int32)
-        goes_on = (after >= 0).sum(axis=1) >= WIDE_STATE
-        stays = (after == home[:, None]).sum(axis=1) >= WIDE_STATE
-        wide = np.flatnonzero(stays | (goes_on & np.isin(home, starts)))[:MOST_PREPARED].tolist()
-        large = {trie for state in wide for trie in self._tries(self._part(0, state))}
-        for trie in sorted(large)[:MOST_PREPARED]:
-            for state in wide:
-                if goes_on[state] and state in starts:
-                    self._part(trie, state)
-        alone = ~automaton.competing[: len(starts)].any(axis=1)
-        within = np.flatnonzero((after >= 0).sum(axis=1) >= OPEN_STATE)
-        for state in (*starts[alone][:MOST_BEGUN].tolist(), *within[:MOST_OPEN].tolist()):
-            self._part(0, state)
-
-    def _warm_up(self) -> None:
-        """Make masks ahead, one behind each terminal: their parts serve most other masks, too."""
-        with suppress(BudgetError):
-            for at in islice(positions(self._automaton), MAX_WARMED_UP):
-                self._made(at)
-            self._automaton.make_room()
-
-    def _part(self, trie: int, state: int) -> int:
-        """The part of a trie and one state of a terminal's DFA, made now."""
-        automaton, k = self._automaton, kernels("grammar.tables")
-        base = k.LEX * int(automaton.tables.info[k.REGION])
-        automaton.tables.work[base] = state
-        lexer = automaton.ask(k.intern, k.LEXER, base, 1)
-        part = int(kernels("tables").lookup(self._parts.memo, (trie << 31) | lexer))
-        return part if part >= 0 else self._until_done(self._entry_points.build, trie, lexer)
-
-    def _tries(self, part: int) -> list[int]:
-        """The large tries of what is left of tokens behind the end of a part's lexeme."""
-        p = self._parts
-        place, count = p.parts[part, 3:5].tolist()
-        tries = p.lists[place + 2 : place + 3 * count : 3].tolist()
-        return [t for t in tries if p.tries[t, 2] - p.tries[t, 1] >= LARGE_TRIE]
-
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
         row = self._made(at)
@@ -171,6 +116,7 @@ class GrammarMasks(Masks):
     def _made(self, at: int) -> Row:
         """The mask of a position, without the tokens that repeat the bytes of another one."""
         row = np.zeros(self._words, np.int32)
+        self._parts.sizes[self._tries_of.EFFORT] = 0
         self._until_done(self._entry_points.mask, at, row)
         return row
 

@@ -316,9 +316,11 @@ class _Check:
         return held, place
 
     def _rows(self) -> None:
-        """Check the transition rows of lexer states and lookaheads."""
+        """Check the transition rows of lexer states, lookaheads and sets of threads."""
         k, rec, rows = self._k, self._t.rec, self._t.rows
-        for kind, others in ((k.LEXER, (-1, -2)), (k.LOOKAHEADS, (-1, -2, 0))):
+        for kind, others in (
+            (k.LEXER, (-1, -2)), (k.LOOKAHEADS, (-1, -2, 0)), (k.THREADS, (-1, -2)),
+        ):  # fmt: skip
             owned = rec[rec[:, REC_KIND] == kind, REC_ROW]
             _demand(_within(owned, -1, len(rows)), "a row")
             _demand(self._all(rows[owned[owned >= 0]].reshape(-1), kind, *others), "a row")

@@ -32,6 +32,7 @@ from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.automaton.tables_check import are_positions
 from structgen.grammar.embedded.reader import EmbeddedReader, OpenText
 from structgen.grammar.embedded.specs import restored, with_automata
+from structgen.grammar.embedded.tokens import Token, TokenSpecials
 from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels
 
@@ -68,6 +69,9 @@ class NestingAutomaton(Automaton):
         self._numbers: dict[Position, int] = {}
         self._steps: dict[int, int] = {}
         self._entries: dict[int, OpenTexts] = {}
+        inners = [inner.automaton for inner in self.inners]
+        self.reads_tokens = any(inner.reads_tokens for inner in inners)
+        self.named_tokens = tuple(token for inner in inners for token in inner.named_tokens)
 
     @classmethod
     def restored(cls, grammar: Grammar, saved: Stored) -> NestingAutomaton:
@@ -225,13 +229,30 @@ class NestingAutomaton(Automaton):
     def specials(self, at: int) -> Mapping[bytes, int]:
         """See `Automaton.specials`: those of the embedded specs."""
         outer, open_texts = self._positions[at]
-        found: dict[bytes, list[OpenText]] = {}
+        ways: list[tuple[Token | bytes, OpenText]] = []
         for open_text in (*open_texts, *self.entries(outer)):
             special = self.inners[open_text.inner].automaton.specials(open_text.at)
-            for text in special or ():
-                after = open_text._replace(at=special[text], lookaheads=0)
-                found.setdefault(text, []).append(after)
+            named = special.ways if isinstance(special, TokenSpecials) else [*special.items()]
+            ways += [(way, open_text._replace(at=after, lookaheads=0)) for way, after in named]
+        if self.reads_tokens:
+            return _Specials(self, ways)
+        found: dict[bytes, list[OpenText]] = {}
+        for text, moved in ways:
+            if isinstance(text, bytes):
+                found.setdefault(text, []).append(moved)
         return {text: self._closed(DEAD, moved) for text, moved in found.items()}
+
+    def after_texts(self, open_texts: list[OpenText]) -> int:
+        """The position of some open texts, or DEAD."""
+        return self._closed(DEAD, open_texts) if open_texts else DEAD
+
+    def joined(self, one: int, other: int) -> int:
+        """The position of two, either of which may be DEAD."""
+        if min(one, other) < 0:
+            return max(one, other)
+        (outer, texts), (beside, others) = self._positions[one], self._positions[other]
+        threads = self.outer.threads(beside) if beside >= 0 else []
+        return self._closed(self.reader.joined(self.outer, outer, threads), (*texts, *others))
 
     def is_position(self, at: int) -> bool:
         """See `Automaton.is_position`."""
@@ -299,6 +320,18 @@ class NestingAutomaton(Automaton):
             "start": self.start,
         }
         return Stored(header, arrays)
+
+
+class _Specials(TokenSpecials):
+    """Those of a grammar's position: a token may stand at several places."""
+
+    def __init__(self, automaton: NestingAutomaton, ways: list[tuple[Token | bytes, Any]]) -> None:
+        super().__init__(ways)
+        self._automaton = automaton
+
+    def after(self, number: int, text: bytes) -> int:
+        """See `TokenSpecials.after`."""
+        return self._automaton.after_texts(self.leads_to(number, text))
 
 
 def _parts(saved: Stored) -> dict[str, Stored]:

@@ -44,7 +44,7 @@ class EmbeddedSpec:
         """A shortest text for each first byte, or its beginning; of many first bytes for some."""
         automaton, completions = self.automaton, self.automaton.completions()
         firsts = self.firsts
-        found = []
+        found = [] if firsts else [b"\xff"]  # of a token, which has no text
         for byte in firsts[:MOST_SAMPLES]:
             text = bytes((byte,))
             with contextlib.suppress(BudgetError):  # one byte says less, but is right as well
@@ -113,7 +113,8 @@ def _made(
     inner = EmbeddedSpec(
         f"{terminal.name}/text", terminal.name, automaton, spec.portable().last_bytes()
     )
-    return inner if inner.firsts else None, may_be_empty
+    has_texts = inner.firsts or automaton.specials(automaton.start)
+    return inner if has_texts else None, may_be_empty
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structgen.automata.lexer.lexer import LexState, Text
+from structgen.automata.lexer.lexer import Vector
 from structgen.errors import BudgetError
 from structgen.grammar.lookaround.guards import as_lookaheads
 from structgen.grammar.terminals.automata import (
@@ -22,8 +22,8 @@ from structgen.grammar.terminals.automata import (
     Ints,
     assembled,
     distances,
-    explored,
 )
+from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import Loop, OneChar, Sequence
@@ -54,9 +54,9 @@ def lookahead_automata(
     told = dict.fromkeys(
         (sub_automaton(PossibleMatch(start)), language, *((matched,) if ordered else ()))
     )
-    table, ends, states = explored(tuple(told), MAX_STATES)
+    table, ends, vectors = explored(tuple(told), MAX_STATES)
     place = list(told).index(language)
-    rests = [_rest_of(s) if held[place] else None for s, held in zip(states, ends, strict=True)]
+    rests = [_rest_of(v) if held[place] else None for v, held in zip(vectors, ends, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])
     lookahead, violated_at_end, first = _lookaheads(list(wanted))
@@ -71,9 +71,9 @@ def lookahead_automata(
     )
 
 
-def _rest_of(state: LexState) -> Regex | None:
+def _rest_of(vector: Vector | None) -> Regex | None:
     """The texts that may follow for a match to end here, None where there are none."""
-    language = state.vector[0] if isinstance(state, Text) else None
+    language = None if vector is None else vector[0]
     ending = language.state if isinstance(language, SubAutomaton) else None
     rest = ending.state.allowed_after() if isinstance(ending, PossibleMatch) else EMPTY
     return None if rest.is_empty() else rest

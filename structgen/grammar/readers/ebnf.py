@@ -12,13 +12,21 @@ ISO 14977, which is `a` once or more.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from structgen.errors import SpecError
 from structgen.grammar.expressions import Difference, Expression, Text, choice, repeated, sequence
 from structgen.grammar.ir import Grammar
 from structgen.grammar.readers.iso_ebnf import IsoReader
-from structgen.grammar.readers.rules import QUANTIFIERS, QUOTED, QUOTES, ClassReader, EbnfReader
+from structgen.grammar.readers.rules import (
+    QUANTIFIERS,
+    QUOTED,
+    QUOTES,
+    ClassReader,
+    EbnfReader,
+    RuleReader,
+)
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, chars
 
@@ -52,11 +60,12 @@ def regular_language(text: str, start: str | None = None, style: Style = "auto")
     return _reader(text, style).language(start)
 
 
-def _reader(text: str, style: Style) -> EbnfReader:
+@lru_cache(maxsize=8)  # compiling asks first whether the texts are a regular language
+def _reader(text: str, style: Style) -> RuleReader:
     if style not in STYLES:
         raise SpecError(f"style is {style!r}", expected=" or ".join(STYLES))
     w3c = style == "w3c" or (style == "auto" and _is_w3c(text))
-    return _W3c(text) if w3c else IsoReader(text)
+    return (_W3c(text) if w3c else IsoReader(text)).done()
 
 
 def _is_w3c(text: str) -> bool:

@@ -1,20 +1,22 @@
 """Reads grammars in GBNF, the notation of llama.cpp's grammar files.
 
-It is read as llama.cpp's parser reads it: a rule ends with its line, except within parentheses and
-after `|` and `::=`; names have letters, digits and hyphens; of two rules of one name the later
-counts; `[]` matches nothing. What llama.cpp refuses to enforce (left recursion, counts from 2,000
-on) works. Tokens by name or number (`<think>`, `<[1000]>`) are refused: they belong to one
-vocabulary, and a grammar is about texts.
+It is read as llama.cpp's parser reads it; of two rules of one name the later counts; `[]` matches
+nothing. As XGrammar has it, names may have underscores, and a rule goes on in the next line unless
+that begins another rule: no text that llama.cpp takes can be meant otherwise. What llama.cpp
+refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by text or number
+(`<think>`, `<[1000]>`), and all others (`!<[1000]>`), stand for themselves, not for their bytes.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from structgen.errors import UnsupportedSchemaError
+from structgen.grammar.embedded.tokens import TOKEN, Token, token_of
 from structgen.grammar.expressions import (
     NOTHING,
     Expression,
+    Nested,
     Text,
     choice,
     repeated,
@@ -27,10 +29,11 @@ from structgen.regular.regex import Regex, chars, literal
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_NAME = re.compile(r"[a-zA-Z0-9-]+")
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_NEXT_RULE = re.compile(r"[a-zA-Z0-9_-]+[ \t]*::=|\Z")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
-NAMES = "names have letters, digits and '-'"
+NAMES = "names have letters, digits, '-' and '_'"
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
@@ -39,20 +42,29 @@ def read(text: str, root: str = "root", *, inlines_rules: bool = True) -> Gramma
 
     folds: whether small regular rules are inlined where they are used.
 
-    Raises GrammarError (with line, column, rule), UnsupportedSchemaError for tokens, BudgetError.
+    Raises GrammarError (with line, column, rule), BudgetError.
     """
-    return _Reader(text).grammar(root, inlines_rules=inlines_rules)
+    return _read(text).grammar(root, inlines_rules=inlines_rules)
 
 
 def regular_language(text: str, root: str = "root") -> Regex | None:
     """The texts of a grammar as a regular language, None if a rule is recursive."""
-    return _Reader(text).language(root)
+    return _read(text).language(root)
+
+
+@lru_cache(maxsize=8)  # compiling asks first whether the texts are a regular language
+def _read(text: str) -> _Reader:
+    return _Reader(text).done()
 
 
 class _Reader(ClassReader):
     """Recursive descent over a GBNF text."""
 
     lenient = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.tokens: dict[Token, Token] = {}  # one object for each
 
     def skip(self) -> None:
         self.space(lines=True)
@@ -65,20 +77,12 @@ class _Reader(ClassReader):
         self.space()
         self.rule = name
         if not self.take("::="):
-            hint = NAMES if self.peek() == "_" else ""
-            raise self.wrong("the rule has no '::='", "'::='", hint)
+            raise self.wrong("the rule has no '::='", "'::='", NAMES)
         self.space(lines=True)
         expression = self.alternatives(nested=False)
-        if self.at < len(self.text) and not (
-            self.take("\r\n") or self.take("\n") or self.take("\r")
-        ):
-            raise self.wrong(
-                f"{self.peek()!r} does not fit here",
-                "a piece, '|', or the end of the line",
-                NAMES
-                if self.peek() == "_"
-                else "a rule goes on in the next line only within parentheses or after '|'",
-            )
+        if self.at < len(self.text) and self.peek() not in "\r\n":
+            problem = f"{self.peek()!r} does not fit here"
+            raise self.wrong(problem, "a piece, '|', or the end of the line", NAMES)
         self.defined(name, place, expression)
 
     def alternatives(self, *, nested: bool) -> Expression:
@@ -106,7 +110,7 @@ class _Reader(ClassReader):
                 return sequence(*parts)
             last = None if piece is NOTHING else piece
             parts.append(piece)
-            self.space(lines=nested)
+            self.gap(nested=nested)
 
     def piece(self) -> Expression | None:
         """One literal, class, name, group or `.`; None where the sequence ends."""
@@ -129,16 +133,20 @@ class _Reader(ClassReader):
                 raise self.wrong(f"{self.peek()!r} does not fit here", "')' or a piece")
             return inner
         if letter in ("<", "!"):
-            raise UnsupportedSchemaError(
-                "a token of the vocabulary in a grammar is not supported",
-                keyword="<token>",
-                location=str(self.place(start)),
-                hint="write its text as a string; for special tokens use structgen.Tags",
-            )
+            return self.token()
         if _NAME.match(self.text, self.at):
             place = self.place(start)
             return self.used(self.rule_name(), place)
         return None
+
+    def token(self) -> Expression:
+        """A token by number, `<[5]>`, or by text, `<think>`; any other with `!` before it."""
+        place, found = self.place(self.at), TOKEN.match(self.text, self.at)
+        token = None if found is None else token_of(found[0])
+        if found is None or token is None:
+            raise self.wrong("this is no token", "<[number]> or <text>, perhaps behind '!'")
+        self.at = found.end()
+        return Nested(self.tokens.setdefault(token, token), place)
 
     def counts(self, *, nested: bool) -> tuple[int, int | None] | None:
         """A quantifier as (low, high), None if there is none here."""
@@ -150,7 +158,7 @@ class _Reader(ClassReader):
             found = self.braces(start, nested=nested)
         else:
             return None
-        self.space(lines=nested)
+        self.gap(nested=nested)
         return found
 
     def braces(self, start: int, *, nested: bool) -> tuple[int, int | None]:
@@ -214,10 +222,17 @@ class _Reader(ClassReader):
         """The name of a rule."""
         found = _NAME.match(self.text, self.at)
         if found is None:
-            hint = NAMES if self.peek() == "_" else ""
-            raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", hint)
+            raise self.wrong(f"{self.peek()!r} starts no rule", "the name of a rule", NAMES)
         self.at = found.end()
         return found[0]
+
+    def gap(self, *, nested: bool) -> None:
+        """Skip blanks, comments and line breaks up to what goes on with the rule, if it does."""
+        self.space()
+        end = self.at
+        self.space(lines=True)
+        if not nested and _NEXT_RULE.match(self.text, self.at):
+            self.at = end
 
     def space(self, *, lines: bool = False) -> None:
         """Skip blanks and comments, with `lines` line breaks too."""

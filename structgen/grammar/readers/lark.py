@@ -17,18 +17,26 @@ from lark import GrammarError as LarkGrammarError
 from lark import UnexpectedInput
 from lark import load_grammar as lark_loader
 from lark.grammar import NonTerminal, Symbol
-from lark.lexer import Pattern, PatternStr, TerminalDef
+from lark.lexer import Pattern, PatternRE, PatternStr, TerminalDef
 
 from structgen.errors import BudgetError, PatternError, SpecError, UnsupportedSchemaError
 from structgen.grammar.bnf import MAX_RULES, Bnf
-from structgen.grammar.expressions import Choice, Expression, Name, Nested, Repeat, Sequence
+from structgen.grammar.expressions import (
+    Choice,
+    Expression,
+    Name,
+    Nested,
+    Repeat,
+    Sequence,
+    Text,
+)
 from structgen.grammar.ir import Grammar, Indentation, Lexing, Place, Terminal
 from structgen.grammar.readers.lark_errors import in_own_words
 from structgen.grammar.readers.lark_files import MAIN, Files
 from structgen.grammar.readers.lark_lalr import lalr_of
-from structgen.grammar.readers.lark_text import LarkText
+from structgen.grammar.readers.lark_text import OPEN, LarkText
 from structgen.grammar.terminals.patterns import Matches, matches_of
-from structgen.regular.regex import EMPTY, Regex, literal
+from structgen.regular.regex import EMPTY, Regex, literal, words
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
 
@@ -100,6 +108,17 @@ def _translated(text: LarkText, files: Files) -> Iterator[None]:
         ) from error
 
 
+class _ToPattern(_LARK.TerminalTreeToPattern):  # type: ignore[misc]  # Lark is not typed
+    """Lark's joining of the pieces of a terminal into one pattern, with open counts."""
+
+    def expr(self, parts: list[Any]) -> Any:
+        """See Lark's."""
+        if len(parts) == 4 and int(parts[3]) == OPEN:
+            inner = parts[0]
+            return PatternRE(f"(?:{inner.to_regexp()}){{{int(parts[2])},}}", inner.flags)
+        return super().expr(parts)
+
+
 class _Reader:
     """Turns Lark's parse trees into rules and terminals."""
 
@@ -113,7 +132,7 @@ class _Reader:
         self.text = text
         self.layout = layout
         schemas = {name: JsonSchema(schema) for name, schema in text.schemas.items()}
-        self.nested: dict[str, Spec] = {**refs, **schemas}
+        self.nested: dict[str, Spec] = {**refs, **schemas, **text.tokens_named}
         self.bnf = Bnf()
         self.rule = ""  # the one that is being read
         self.built = builder.build()
@@ -131,7 +150,7 @@ class _Reader:
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
         """Each defined terminal as one pattern."""
         found: list[TerminalDef] = []
-        to_pattern = _LARK.PrepareLiterals() * _LARK.TerminalTreeToPattern()
+        to_pattern = _LARK.PrepareLiterals() * _ToPattern()
         for name, (tree, priority) in definitions:
             if tree is None:
                 continue
@@ -197,6 +216,8 @@ class _Reader:
         name = str(symbol.name)
         if isinstance(symbol, NonTerminal) or name not in self.declared:
             return Name(name)
+        if name in self.text.lists:
+            return Text(words(self.text.lists[name]))
         if name not in self.nested:
             return Name(name)
         place = self.text.places.get(name) or self.text.used(name)
@@ -212,6 +233,8 @@ class _Reader:
                 return Repeat(body, 1, None)
             case _:
                 low, high = int(operator[1]), int(operator[-1])
+        if high == OPEN:
+            return Repeat(body, low, None)
         if high < low:
             raise self.text.error(
                 f"{low} to {high} times is impossible",

@@ -50,7 +50,7 @@ def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> Grammar
     """The error for what Lark's parser cannot read."""
     line, column = stumbled.line, stumbled.column
     found = isinstance(line, int) and line > 0 and isinstance(column, int) and column > 0
-    place = Place(line, column, where.name) if found else where.place(len(where.text))
+    place = where.as_written(line, column) if found else where.place(len(where.text))
     expected: set[str] = set()
     if isinstance(stumbled, UnexpectedCharacters):
         problem = f"the character {stumbled.char!r} has no meaning here"

@@ -1,7 +1,9 @@
-"""The text of a Lark grammar, with what Lark does not know: nested JSON Schemas, places of names.
+"""The text of a Lark grammar, with what Lark does not know: nested JSON Schemas, counts in braces.
 
 `%json {...}` stands for a JSON text of a schema. Each is replaced by the name of a declared
 terminal and its further lines by continuations, so that all else stays in its line and column.
+`{m}`, `{m,n}`, `{m,}` and `{,n}` behind a piece are what `~m..n` is, as llguidance and XGrammar
+have it; braces around names are templates.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
+from structgen.grammar.embedded.tokens import Token, token_of
 from structgen.grammar.ir import Place
 from structgen.grammar.readers.sources import Source
 
@@ -22,17 +25,25 @@ _TOKEN = re.compile(
       |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
       |(?P<regexp>/(?:\\/|\\\\|[^/])*?/[imslux]*)
       |(?P<json>%json\b)
+      |(?P<count>\{[ \t]*(?:(?P<low>\d+)[ \t]*(?P<open>,[ \t]*)?|,[ \t]*(?=\d))
+          (?P<high>\d*)[ \t]*\})
+      |(?P<token>!?<[^<>\s"]+>)
       |(?P<name>_?[A-Za-z][_A-Za-z0-9]*)
       |(?P<other>\S)""",
     re.VERBOSE,
 )
 _DEFINITION = re.compile(
-    r"^(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)"
+    r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)"
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*:",
     re.MULTILINE,
 )
 _IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
 
+_PLAIN = re.compile(r'"[^"\\\n]+"')
+_BEFORE_LISTS = (":", "|", "(", "[")
+LONG_LIST = 16  # strings
+
+OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
 
@@ -40,15 +51,23 @@ class LarkText(Source):
     """A Lark grammar and where in it things are.
 
     lark: the text for Lark, without nested schemas. schemas: these, by the terminal in their place.
-    places: where they stand.
+    places: where they stand. lists: long lists of strings, by the terminal in their place;
+    tokens_named: so tokens of the vocabulary.
     """
 
-    def __init__(self, text: str, name: str = "") -> None:
+    def __init__(self, text: str, name: str = "", *, takes_lists: bool = False) -> None:
+        """takes_lists: whether long lists of strings in rules are taken out, which Lark reads
+        slowly; where terminals have no order, they mean the same as one terminal.
+        """
         super().__init__(text, name)
+        self._takes_lists = takes_lists
+        self.lists: dict[str, list[str]] = {}
+        self.tokens_named: dict[str, Token] = {}
         self._definitions = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
         self.schemas: dict[str, Any] = {}
         self.places: dict[str, Place] = {}
-        self.lark = self._without_schemas() if "%json" in text else text
+        self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
+        self.lark = self._for_lark() if "{" in text or "<" in text or takes_lists else text
 
     def tokens(self) -> Iterator[re.Match[str]]:
         """Comments, strings, patterns, names and the rest, in order."""
@@ -144,53 +163,112 @@ class LarkText(Source):
                         hint="make it a rule",
                     )
 
-    def _without_schemas(self) -> str:
-        """The text with terminals in place of nested schemas."""
+    def as_written(self, line: int, column: int) -> Place:
+        """The place in the text of a line and column in `lark`."""
+        off = max((o for at, begin, o in self._moved if at == line and begin <= column), default=0)
+        return Place(line, column - off, self.name)
+
+    def _for_lark(self) -> str:
+        """The text with terminals in place of nested schemas, and counts as Lark writes them."""
         pieces: list[str] = []
         at = 0
-        for nested in self._nested():
-            name = self._free_name()
-            self.schemas[name] = nested.schema
-            self.places[name] = self.place(nested.start)
-            lines = self.text[nested.start : nested.end].split("\n")
-            last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
-            pieces += [self.text[at : nested.start], name, " \\\n" * len(lines[1:]), last]
-            at = nested.end
-        pieces += [self.text[at:], "\n%declare ", " ".join(self.schemas), "\n"]
-        return "".join(pieces) if self.schemas else self.text
+        for start, end, piece in self._replaced():
+            pieces += [self.text[at:start], piece]
+            at = end
+            line, column = self.place(end).line, self.place(end).column
+            off = len("".join(pieces).rpartition("\n")[2]) + 1 - column
+            if off:
+                self._moved.append((line, column + off, off))
+        pieces.append(self.text[at:])
+        names = [*self.schemas, *self.lists, *self.tokens_named]
+        if names:
+            pieces += ["\n%declare ", " ".join(names), "\n"]
+        return "".join(pieces)
+
+    def _replaced(self) -> Iterator[tuple[int, int, str]]:
+        """What Lark does not read: from where to where, and what stands for it."""
+        end = 0
+        tokens = [match for match in self.tokens() if match.lastgroup != "comment"]
+        heads = {start for start, _ in self._definitions}
+        is_rule = False
+        for i, match in enumerate(tokens):
+            start = match.start()
+            if start in heads:
+                is_rule = match[0].upper() != match[0]
+            elif match[0] == "%":
+                is_rule = False
+            if start < end:
+                continue
+            if match.lastgroup == "json":
+                nested = self._nested(match)
+                end, name = nested.end, self._free_name()
+                self.schemas[name], self.places[name] = nested.schema, self.place(start)
+                yield start, end, self._in_place(name, start, end)
+            elif match.lastgroup == "token" and (token := token_of(match[0])) is not None:
+                name = self._free_name()
+                self.tokens_named[name], self.places[name] = token, self.place(start)
+                yield start, match.end(), name.ljust(len(match[0]))
+            elif match.lastgroup == "count":
+                piece = f"~{match['low'] or 0}"
+                if match["open"] or not match["low"]:
+                    piece += f"..{match['high'] or OPEN}"
+                yield start, match.end(), piece.ljust(len(match[0]))
+            elif is_rule and self._takes_lists and tokens[i - 1][0] in _BEFORE_LISTS:
+                listed = self._listed(tokens, i, heads)
+                if len(listed) >= LONG_LIST:
+                    end, name = listed[-1].end(), self._free_name()
+                    self.lists[name] = [one[0][1:-1] for one in listed]
+                    yield start, end, self._in_place(name, start, end)
+
+    def _listed(
+        self, tokens: list[re.Match[str]], at: int, heads: Container[int]
+    ) -> list[re.Match[str]]:
+        """The strings, each an alternative by itself, that begin with a token."""
+        found = []
+        while at < len(tokens) and _PLAIN.fullmatch(tokens[at][0]):
+            behind = tokens[at + 1] if at + 1 < len(tokens) else None
+            goes_on = behind is not None and behind[0] == "|"
+            if goes_on or behind is None or behind[0] in ")]%" or behind.start() in heads:
+                found.append(tokens[at])
+            if not goes_on:
+                break
+            at += 2
+        return found
+
+    def _in_place(self, name: str, start: int, end: int) -> str:
+        """A name in place of a stretch of text, so that all behind stays in its line and column."""
+        lines = self.text[start:end].split("\n")
+        last = " " * (len(lines[-1]) - (0 if lines[1:] else len(name)))
+        return name + " \\\n" * len(lines[1:]) + last
 
     def _free_name(self) -> str:
-        count = len(self.schemas)
+        count = len(self.schemas) + len(self.lists) + len(self.tokens_named)
         while (name := f"_J{count}") in self.text:
             count += 1
         return name
 
-    def _nested(self) -> Iterator[_Nested]:
-        """Each `%json` with its schema."""
-        end = 0
-        for match in self.tokens():
-            if match.lastgroup != "json" or match.start() < end:
-                continue
-            rule = self.rule_at(match.start())
-            if not rule or rule.upper() == rule:
-                raise self.error(
-                    "'%json' stands outside of rules" if not rule else "'%json' in a terminal",
-                    self.place(match.start()),
-                    rule=rule,
-                    expected="'%json {...}' in a rule",
-                    hint="terminals have no structure; move it into a rule",
-                )
-            start = _after_space(self.text, match.end())
-            try:
-                schema, end = json.JSONDecoder().raw_decode(self.text, start)
-            except json.JSONDecodeError as error:
-                raise self.error(
-                    f"the schema after '%json' is not JSON: {error.msg}",
-                    self.place(error.pos),
-                    rule=rule,
-                    expected="a JSON Schema",
-                ) from error
-            yield _Nested(match.start(), end, schema)
+    def _nested(self, match: re.Match[str]) -> _Nested:
+        """The schema behind a `%json`."""
+        rule = self.rule_at(match.start())
+        if not rule or rule.upper() == rule:
+            raise self.error(
+                "'%json' stands outside of rules" if not rule else "'%json' in a terminal",
+                self.place(match.start()),
+                rule=rule,
+                expected="'%json {...}' in a rule",
+                hint="terminals have no structure; move it into a rule",
+            )
+        start = _after_space(self.text, match.end())
+        try:
+            schema, end = json.JSONDecoder().raw_decode(self.text, start)
+        except json.JSONDecodeError as error:
+            raise self.error(
+                f"the schema after '%json' is not JSON: {error.msg}",
+                self.place(error.pos),
+                rule=rule,
+                expected="a JSON Schema",
+            ) from error
+        return _Nested(end, schema)
 
 
 def _after_space(text: str, at: int) -> int:
@@ -200,6 +278,5 @@ def _after_space(text: str, at: int) -> int:
 
 
 class _Nested(NamedTuple):
-    start: int
     end: int
     schema: Any

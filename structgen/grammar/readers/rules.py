@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from structgen.errors import BudgetError, GrammarError
 from structgen.grammar.bnf import Bnf
@@ -22,7 +22,7 @@ QUOTED = "|".join(f"{opened}[^{closed}]*{closed}" for opened, closed in QUOTES.i
 
 
 class RuleReader(Scanner, ABC):
-    """Recursive descent over a grammar text.
+    """Recursive descent over a grammar text, which `done` reads.
 
     rules: the expression of each rule that has been read; places: where it is defined; uses: for
     each name that is used the first place and the rule there.
@@ -50,7 +50,7 @@ class RuleReader(Scanner, ABC):
         Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
         """
         with _depth_bounded():
-            start = self.read_from(start)
+            start = self._start(start)
             rules = with_inlining(self.rules) if inlines_rules else without_inlining(self.rules)
         bnf = Bnf()
         for name, expression in rules.items():
@@ -60,17 +60,22 @@ class RuleReader(Scanner, ABC):
     def language(self, start: str | None = None) -> Regex | None:
         """The texts as a regular language, None if a rule is recursive. Raises as `grammar`."""
         with _depth_bounded():
-            return regular_language(self.rules, self.read_from(start))
+            return regular_language(self.rules, self._start(start))
 
-    def read_from(self, start: str | None) -> str:
-        """Read all rules: the name of the one to start from."""
-        self.skip()
-        while self.at < len(self.text):
-            self.definition()
+    def done(self) -> Self:
+        """Read all rules. Raises what `grammar` raises."""
+        with _depth_bounded():
             self.skip()
+            while self.at < len(self.text):
+                self.definition()
+                self.skip()
         for name, (place, rule) in self.uses.items():
             if name not in self.rules:
                 raise self.error(f"the rule {name!r} is used but not defined", place, rule=rule)
+        return self
+
+    def _start(self, start: str | None) -> str:
+        """The name of the rule to start from."""
         if start is None:
             start = next(iter(self.rules), None)
         if start is None:

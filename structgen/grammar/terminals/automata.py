@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.lexer import End, LexState, Row, Text, Vector
-from structgen.errors import BudgetError
+from structgen.grammar.terminals.byte_dfa import explored
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
 from structgen.regular.regex import EMPTY, Regex
 
@@ -30,18 +29,6 @@ MANY_CHARACTERS = 128  # at one place of a text; from here on the general constr
 
 Ints = npt.NDArray[np.int32]
 SATISFIED, VIOLATED = 0, 1  # lookahead states from which nothing that follows leads away
-
-
-class _Reading:
-    """How the lazy DFA treats a terminal: an end tells which languages hold what was read."""
-
-    quoted = recorded = escapes = surrogates = False
-
-    def end(self, vector: Vector) -> End:
-        return End(tuple(language.nullable for language in vector))
-
-
-_ROLE = _Reading()
 
 
 class Automata(NamedTuple):
@@ -80,6 +67,11 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
     table, ends, longers = _read(language, longer)
     n = len(table)
     reach = distances(table, ends)
+    if longer is EMPTY and not ordered and (reach >= 0).all():  # derivatives are mostly minimal
+        nothing = np.zeros(n, np.int32)
+        sinks = np.repeat(np.array([[SATISFIED], [VIOLATED]], np.int32), 256, axis=1)
+        violated_at_end = np.array([False, True])
+        return Automata(table, ends, nothing, nothing, sinks, violated_at_end, reach)
     if ordered:
         lookahead, violated_at_end = _lookaheads(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
@@ -268,49 +260,10 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
     """The product DFA of both languages: next states, which accept `language`, which `longer`."""
-    table, held, _ = explored(
-        (language,) if longer is language or longer is EMPTY else (language, longer)
-    )
+    alone = longer is language or longer is EMPTY
+    table, held, _ = explored((language,) if alone else (language, longer), MAX_STATES)
     longers = [one[-1] and longer is not EMPTY for one in held]
     return table, np.array([one[0] for one in held]), np.array(longers)
-
-
-def explored(
-    vector: Vector, most: int = MAX_STATES
-) -> tuple[Ints, list[tuple[bool, ...]], list[LexState]]:
-    """All states of the product DFA of some languages: next states, which of them each accepts.
-
-    Raises BudgetError past `most` states.
-    """
-    rows: dict[LexState, Row] = {}
-
-    def row_of(state: LexState) -> Row:
-        found = rows.get(state)
-        if found is None:
-            found = rows[state] = state.row(row_of)
-        return found
-
-    numbers: dict[LexState, int] = {Text(vector, _ROLE): 0}
-    listed = list(numbers)
-    table: list[list[int]] = []
-    ends: list[tuple[bool, ...]] = []
-    for state in listed:
-        row = row_of(state)
-        keys = list(map(id, row.targets))
-        codes = {id(None): -1}
-        for key, target in dict(zip(keys, row.targets, strict=True)).items():
-            if isinstance(target, LexState):
-                number = codes[key] = numbers.setdefault(target, len(listed))
-                if number == len(listed):
-                    listed.append(target)
-        table.append(list(map(codes.__getitem__, keys)))
-        ends.append(row.accept if isinstance(row.accept, tuple) else (False,) * len(vector))
-        if len(listed) > most:
-            raise BudgetError(
-                f"a terminal has more than {most} byte states",
-                hint="use smaller counts or character classes in it",
-            )
-    return np.array(table, np.int32), ends, listed
 
 
 def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:

@@ -56,7 +56,7 @@ from structgen.regular.regex import (
 )
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
-_SOME_PAIRS = 2500  # the same where failing costs no more than a less handy form
+_SOME_PAIRS = 64  # the same where failing costs no more than a less handy form
 
 
 class Matches(NamedTuple):

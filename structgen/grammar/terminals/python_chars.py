@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from re import _constants as sre
 from typing import Any
 
+import numpy as np
+
 from structgen.regular.charset import ALL, CharSet, union_all
 
 LINE_FEED = CharSet.chars("\n")
@@ -115,4 +117,5 @@ def _scanned(name: str, flags: int) -> CharSet:
 @cache
 def _every_character() -> str:
     """All characters that may be in some class."""
-    return "".join("".join(map(chr, range(low, high + 1))) for low, high in _ASSIGNED)
+    codes = np.concatenate([np.arange(low, high + 1) for low, high in _ASSIGNED])
+    return codes.astype("<u4").tobytes().decode("utf-32-le")

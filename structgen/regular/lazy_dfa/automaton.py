@@ -221,7 +221,7 @@ def table_of(regex: Regex) -> TableAutomaton:
 
 def _built(regex: Regex) -> RegexAutomaton:
     found = _first_that_fits(regex)
-    if isinstance(found, TableAutomaton):
+    if isinstance(found, TableAutomaton | DerivedAutomaton):
         found.find_without_counters = partial(_automaton_without_counters, regex)
     return found
 

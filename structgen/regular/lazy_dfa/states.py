@@ -63,6 +63,8 @@ class RegexAutomaton(ABC):
     loops_are_final = False  #: `loops` and `often` of a state never change once it is explored
 
     def __init__(self, *, ends: bool) -> None:
+        #: makes the automaton without far bounds; see `counters`
+        self.find_without_counters: Callable[[], WithoutCounters | None] = lambda: None
         self.lock = threading.Lock()
         self.made, self.known = 1, 0
         self.order = np.zeros(ROOM, np.int32)
@@ -105,9 +107,18 @@ class RegexAutomaton(ABC):
         """Where an explored state stands in `order`."""
         return int((self.order[: self.known] == state).argmax())
 
-    def unbounded(self, _state: int) -> Unbounded | None:
-        """The state without its upper length bound; None if it has none, or the lower matters."""
-        return None
+    def unbounded(self, state: int) -> Unbounded | None:
+        """The state without its far bounds; None if it has none, or a lower one matters."""
+        found = self._without_counters
+        if found is None:
+            return None
+        with found.automaton.lock:
+            at, depth = found.of(state, self.came)
+        return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
+
+    @cached_attribute
+    def _without_counters(self) -> WithoutCounters | None:
+        return self.find_without_counters()
 
     def _make_room(self, made: int, known: int, spans: int = 0) -> None:
         """Grow the arrays to hold so many states, explored states, and more spans."""
@@ -176,8 +187,6 @@ class TableAutomaton(RegexAutomaton):
         )
         # how many states were explored when all were last searched for loops
         self._searched_for_loops = 0
-        #: makes the automaton without far bounds; see `counters`
-        self.find_without_counters: Callable[[], WithoutCounters | None] = lambda: None
 
     @property
     def size(self) -> int:
@@ -188,19 +197,6 @@ class TableAutomaton(RegexAutomaton):
     def found(self) -> int:
         """How many states have their moves."""
         return int(self.search.sizes[self._search_kernels.KNOWN])
-
-    def unbounded(self, state: int) -> Unbounded | None:
-        """See `RegexAutomaton.unbounded`."""
-        found = self._without_counters
-        if found is None:
-            return None
-        with found.automaton.lock:
-            at, depth = found.of(state, self.came)
-        return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
-
-    @cached_attribute
-    def _without_counters(self) -> WithoutCounters | None:
-        return self.find_without_counters()
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""

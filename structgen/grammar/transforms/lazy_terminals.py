@@ -1,0 +1,223 @@
+"""Leaves terminals whose automata would be large to the automata of patterns, which are lazy.
+
+The automaton of a terminal is made as a whole, with what it needs to be told apart from others. A
+terminal that may end wherever it matches needs nothing of that. So it can as well be a regular
+language inside the grammar, whose states are made when a text comes to them (and see `regular`).
+
+Only where terminals have no order ("free" lexing). Three steps lead there: a terminal that nothing
+that follows can make longer may end wherever it matches; a long list of such terminals in a rule is
+one terminal; one with many states stands for a language inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+from structgen.automata.pushdown.machine import Machine, TextMachine
+from structgen.errors import BudgetError
+from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.terminals.byte_dfa import explored
+from structgen.grammar.terminals.leftmost_first import MatchState
+from structgen.grammar.terminals.python_language import language_of
+from structgen.grammar.terminals.python_regex import has_assertions
+from structgen.regular.charset import CharSet, union_all
+from structgen.regular.expressions.nodes import (
+    Alt,
+    Chars,
+    Concat,
+    Literal,
+    Repeat,
+    SubAutomaton,
+    Words,
+)
+from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, words
+from structgen.spec.base import MachineSpec
+
+MANY_STATES = 256  # of a terminal; about, by the characters that are written in it
+FEW_WRITTEN = 8  # characters behind something endless that cannot be many states
+MOST_STATES = 256  # byte states that are looked at where few characters may be many states
+LONG_LIST = 16  # terminals that are alternatives of one rule
+
+
+@dataclass(frozen=True, eq=False)
+class LazyText(MachineSpec):
+    """The non-empty texts of a regular language inside a grammar. shown: how messages name it."""
+
+    texts: Regex
+    shown: str
+    kind: ClassVar[str] = "text"
+
+    def machine(self) -> Machine[Any]:
+        """See `MachineSpec.machine`."""
+        return TextMachine(self.texts, self.shown)
+
+    def to_json(self) -> dict[str, Any]:
+        """A grammar has it as a terminal, from which it is made again."""
+        return {}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        """There is no other way to make one than from its grammar."""
+        raise NotImplementedError
+
+
+def with_lazy_terminals(grammar: Grammar) -> Grammar:
+    """The same texts, with languages inside in place of terminals with many states."""
+    laid = grammar.layout is not None or grammar.variants is not None or grammar.final
+    if grammar.lexing != "free" or laid:
+        return grammar
+    grammar = _with_lists(_without_needless_conditions(grammar))
+    terminals = {
+        name: replace(t, language=EMPTY, nested=LazyText(t.language, str(t)))
+        if is_free(t) and is_large(t.language)
+        else t
+        for name, t in grammar.terminals.items()
+    }
+    return replace(grammar, terminals=terminals)
+
+
+def is_free(terminal: Terminal) -> bool:
+    """Whether a terminal may end wherever it matches, whatever comes before and behind."""
+    return (
+        terminal.longer is EMPTY
+        and terminal.lookahead is None
+        and terminal.lookbehind is None
+        and terminal.nested is None
+    )
+
+
+def _without_needless_conditions(grammar: Grammar) -> Grammar:
+    """Terminals may end anywhere if nothing that can follow begins with a character of theirs."""
+    numbers = {name: i for i, name in enumerate(grammar.terminals)}
+    listed = list(grammar.terminals.values())
+    if all(is_free(t) for t in listed):
+        return grammar
+    follow, _ = follow_sets(grammar, numbers)
+    ignored = sum(1 << numbers[name] for name in grammar.ignore)
+    terminals = dict(grammar.terminals)
+    for i, terminal in enumerate(listed):
+        if terminal.longer is EMPTY or not is_free(replace(terminal, longer=EMPTY)):
+            continue
+        behind = follow[i] | ignored
+        if ignored >> i & 1:
+            behind = (1 << len(listed)) - 1
+        inside = _alphabet(terminal.longer)
+        if inside is not None and not any(
+            (first := _first(listed[j])) is None or inside & first for j in members(behind)
+        ):
+            terminals[terminal.name] = replace(terminal, longer=EMPTY)
+    return replace(grammar, terminals=terminals)
+
+
+def _first(terminal: Terminal) -> CharSet | None:
+    """The characters with which a terminal can begin, None where that is not known."""
+    if terminal.nested is not None or terminal.language is EMPTY:
+        return None
+    return union_all([chars for chars, _ in terminal.language.moves()])
+
+
+@lru_cache(maxsize=4096)
+def _alphabet(language: Regex) -> CharSet | None:
+    """All characters written in an expression, None where it is not plain."""
+    match language:
+        case Chars():
+            return language.chars
+        case Literal() | Words():
+            texts = [language.text] if isinstance(language, Literal) else language.members()
+            return CharSet.of([(ord(c), ord(c)) for c in sorted(set("".join(texts)))])
+        case Repeat():
+            return _alphabet(language.body)
+        case Concat() | Alt():
+            in_a_row = isinstance(language, Concat)
+            parts = language.parts_in_order if in_a_row else language.parts
+            found = [_alphabet(part) for part in parts]
+            return None if None in found else union_all([c for c in found if c is not None])
+        case SubAutomaton() if (whole := _all_that_matches(language)) is not None:
+            return _alphabet(whole)
+    return CharSet.of([]) if language is EPSILON else None
+
+
+def _all_that_matches(language: SubAutomaton) -> Regex | None:
+    """For the texts that a pattern prefers all those it can match; None if that is not known."""
+    state = language.state
+    known = isinstance(state, MatchState) and not has_assertions(state.program.root)
+    return language_of(state.program.root) if known else None
+
+
+def _with_lists(grammar: Grammar) -> Grammar:
+    """Of a rule with many alternatives that are one terminal each, one terminal of all of them."""
+    rules, terminals = dict(grammar.rules), dict(grammar.terminals)
+    for rule in grammar.rules.values():
+        if len(rule.alternatives) < LONG_LIST:
+            continue
+        listed = [a[0] for a in rule.alternatives if len(a) == 1 and a[0] in terminals]
+        listed = [name for name in listed if is_free(terminals[name])]
+        if len(listed) < LONG_LIST:
+            continue
+        name, languages = f"{rule.name}/any", [terminals[one].language for one in listed]
+        texts = [one.text for one in languages if isinstance(one, Literal)]
+        language = alt(words(texts), *(one for one in languages if not isinstance(one, Literal)))
+        terminals[name] = Terminal(name, language, shown=rule.source_rule or rule.name)
+        gone = {(one,) for one in listed}
+        rest = tuple(a for a in rule.alternatives if a not in gone)
+        rules[rule.name] = replace(rule, alternatives=((name,), *rest))
+    if len(terminals) == len(grammar.terminals):
+        return grammar
+    used = {name for rule in rules.values() for a in rule.alternatives for name in a}
+    kept = {n: t for n, t in terminals.items() if n in used or n in grammar.ignore}
+    return replace(grammar, rules=rules, terminals=kept)
+
+
+def is_large(language: Regex) -> bool:
+    """Whether the automaton of a language has many states."""
+    if written(language) > MANY_STATES:
+        return True
+    try:
+        return len(_states(language)) > MOST_STATES
+    except BudgetError:
+        return True
+
+
+@lru_cache(maxsize=4096)
+def _states(language: Regex) -> Any:
+    return explored((language,), MOST_STATES)[0] if _may_multiply(language) else ()
+
+
+def _may_multiply(language: Regex) -> bool:
+    """Whether an expression counts behind something endless: sets of states may be many."""
+    match language:
+        case Repeat():
+            return _may_multiply(language.body)
+        case Alt():
+            return any(map(_may_multiply, language.parts))
+        case Concat():
+            counts = language.head.longest == INFINITE and written(language.tail) > FEW_WRITTEN
+            return counts or _may_multiply(language.head) or _may_multiply(language.tail)
+        case SubAutomaton():
+            whole = _all_that_matches(language)
+            return whole is None or _may_multiply(whole)
+    return not isinstance(language, Chars | Literal | Words)
+
+
+@lru_cache(maxsize=4096)
+def written(language: Regex) -> int:
+    """How many characters there are in an expression whose counts are written out."""
+    match language:
+        case Literal():
+            return len(language.text)
+        case Words():
+            return sum(map(len, language.members()))
+        case Repeat():
+            last = language.low if language.high == INFINITE else language.high
+            return max(1, last) * written(language.body)
+        case Concat():
+            return written(language.head) + written(language.tail)
+        case Alt():
+            return sum(map(written, language.parts))
+        case SubAutomaton():
+            whole = _all_that_matches(language)
+            return 1 if whole is None else written(whole)
+    return 1

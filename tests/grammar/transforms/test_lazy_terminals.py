@@ -1,0 +1,153 @@
+"""Grammars with large terminals compile at once and read the texts that they should."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from lark import Lark as RealLark
+from lark.exceptions import LarkError
+
+import structgen as sg
+from structgen.automata.pushdown.engine import Engine
+from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.embedded.automaton import NestingAutomaton
+from structgen.grammar.transforms import lazy_terminals
+from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
+from structgen.grammar.transforms.regular import regular_language
+
+NAMES = [f"name-{i * 7919 % 1000:03d}" for i in range(300)]
+ANY = "|".join(NAMES)
+LISTED = " | ".join(f'"{name}"' for name in NAMES)
+LAST_BUT = "start: CODE DOT\nCODE: /(a|b)*a(a|b){12}/\nDOT: /[.]/"
+
+PATTERNS = {  # a grammar, and the pattern of its texts
+    "counts in counts": (
+        sg.Gbnf('root ::= (([a-z]{1,9} " "){1,30} "\\n"){1,30}'), r"(([a-z]{1,9} ){1,30}\n){1,30}",
+        ["a b \n", "abc \nd \n"], ["a\n", "abcdefghij \n", "a \n\n", ""],
+    ),
+    "pieces of one or two": (
+        sg.Gbnf('root ::= "<" ([^\\\\>] | "\\\\" [a>]){1,700} ">"'), r"<([^\\>]|\\[a>]){1,700}>",
+        ["<a>", "<\\>>", "<" + "a" * 700 + ">"], ["<>", "<" + "a" * 701 + ">", "<\\b>"],
+    ),
+    "a count in ISO 14977": (
+        sg.Ebnf('code = 900 * letter, ";" ;\nletter = "a" | "b" | "c" ;'), r"[abc]{900};",
+        ["abc" * 300 + ";"], ["abc" * 299 + "ab;", ";"],
+    ),
+    "sets that multiply": (
+        sg.Lark(LAST_BUT), r"[ab]*a[ab]{12}\.",
+        ["a" * 13 + ".", "ba" * 9 + "."], ["b" * 30 + ".", "a" * 12 + ".", "."],
+    ),
+    "a long list": (
+        sg.Lark(f'start: id (" " id)*\nid: {LISTED}'), f"({ANY})( ({ANY}))*",
+        [NAMES[5], f"{NAMES[0]} {NAMES[299]}"], ["name-", f"{NAMES[0]} ", f"{NAMES[0]}1"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_texts_are_those_of_the_pattern(name: str) -> None:
+    """Each is read as a regular language; by Python's `re` the verdicts are the same."""
+    spec, pattern, fits, fails = PATTERNS[name]
+    automaton = spec.automaton()
+    assert isinstance(automaton, Engine)
+    for text in fits + fails:
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert (at >= 0 and automaton.is_accepting(at)) == (text in fits)
+        assert bool(re.fullmatch(pattern, text)) == (text in fits)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_masks_are_what_single_tokens_do(name: str) -> None:
+    """Also where a bound is too far for any token to reach."""
+    spec, _, fits, _ = PATTERNS[name]
+    pieces = [b"<end>", b"a", b"ab", b"ba.", b" ", b"\n", b" b", b">", b"<", b"\\", b"\\>", b"\\a",
+              b"a>", b"name-", b"00", b";", b".", b"1 n", b"aaaaaaaaaaaa", b"a\\"]  # fmt: skip
+    every = [bytes((i,)) for i in range(256) if bytes((i,)) not in pieces]
+    constraint = sg.compile(spec, sg.Vocabulary([*pieces, *every], eos_ids=[0]))
+    row = np.zeros(constraint.vocabulary.words, np.int32)
+    for text in fits[-1:]:
+        state = constraint.start
+        for i in range(min(len(text), 60)):
+            constraint.fill_mask(state, row)
+            allowed = np.unpackbits(row.view(np.uint8), bitorder="little")
+            for token in range(1, len(pieces)):
+                assert allowed[token] == (constraint.advance(state, token) != sg.DEAD)
+            state = constraint.advance_bytes(state, text[i].encode())
+
+
+RECURSIVE = f"""
+start: "(" start* ")" | id | TEXT
+id: {LISTED}
+TEXT: /'[a-z]{{0,300}}'/
+"""
+
+
+def test_in_a_recursive_grammar_they_are_languages_inside() -> None:
+    """Lark itself says which texts fit."""
+    spec, real = sg.Lark(RECURSIVE), RealLark(RECURSIVE, ambiguity="explicit")
+    automaton = spec.automaton()
+    assert isinstance(automaton, NestingAutomaton)
+    long = "'" + "a" * 300
+    texts = [NAMES[3], "()", f"({NAMES[3]}{NAMES[4]}('abc'))", "('a')'", "(name-)", f"{long}'"]
+    for text in (*texts, f"{long}a'"):
+        try:
+            real.parse(text)
+            fits = True
+        except LarkError:
+            fits = False
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert (at >= 0 and automaton.is_accepting(at)) == fits
+
+
+def test_a_saved_one_is_loaded(tmp_path: object) -> None:
+    """Of both kinds, with the same masks."""
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes((i,)) for i in range(256))], eos_ids=[0])
+    for i, spec in enumerate((sg.Lark(RECURSIVE), *(found[0] for found in PATTERNS.values()))):
+        constraint = sg.compile(spec, vocabulary)
+        constraint.mask_view(constraint.start)
+        path = f"{tmp_path}/{i}.sgc"
+        constraint.save(path)
+        loaded = sg.load(path, vocabulary)
+        text = constraint.shortest_completion(constraint.start)
+        for n in range(len(text)):
+            at = loaded.advance_bytes(loaded.start, text[:n])
+            state = constraint.advance_bytes(constraint.start, text[:n])
+            assert (loaded.mask_view(at) == constraint.mask_view(state)).all()
+
+
+@pytest.mark.parametrize(
+    ("grammar", "needless"),
+    [
+        ('start: NAME "=" NAME\nNAME: /[a-z]+/', True),
+        ('start: NAME ("x" | "=")\nNAME: /[a-z]+/', False),  # the x goes on with the name
+        ('start: NAME NAME? "="\nNAME: /[a-z]+/', False),
+        ('start: NAME "="\nNAME: /[a-z]+/\n%ignore /a /', False),
+        ('start: NAME "="\nNAME: /[a-z]+/\n%ignore " "', True),
+    ],
+)
+def test_a_terminal_is_free_if_nothing_behind_it_can_make_it_longer(
+    grammar: str, needless: bool
+) -> None:
+    """Its condition is dropped then and only then, and the texts are Lark's either way."""
+    rules = with_lazy_terminals(sg.Lark(grammar).rules())
+    assert lazy_terminals.is_free(rules.terminals["NAME"]) == needless
+    real = RealLark(grammar)
+    automaton = sg.Lark(grammar).automaton()
+    assert isinstance(automaton, GrammarAutomaton)
+    for text in ("a=b", "ab=", "abx", "ax", "x", "ab", "a =", "aa =", "ab c"):
+        try:
+            real.parse(text)
+            fits = True
+        except LarkError:
+            fits = False
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert (at >= 0 and automaton.is_accepting(at)) == fits
+
+
+def test_small_grammars_stay_as_they_are() -> None:
+    """Nothing in them is lazy."""
+    rules = with_lazy_terminals(sg.Lark('start: "a" | start "b"').rules())
+    assert all(terminal.nested is None for terminal in rules.terminals.values())
+    assert regular_language(rules) is None
