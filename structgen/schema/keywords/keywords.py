@@ -39,6 +39,8 @@ from structgen.schema.keywords.scalars import (
 )
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
+from structgen.schema.normal_form.alternatives import simplified
+from structgen.schema.normal_form.combination import clauses_of, conjunction, disjunction
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANYTHING,
@@ -48,12 +50,8 @@ from structgen.schema.normal_form.forms import (
     NormalForm,
     ObjectAlt,
     PropertyGroup,
-    conjunction,
-    disjunction,
-    simplified,
 )
 from structgen.schema.normal_form.logic import overlapping
-from structgen.schema.objects.clauses import clauses_of
 
 if TYPE_CHECKING:
     from structgen.schema.keywords.schemas import Schemas

@@ -27,6 +27,7 @@ from structgen.schema.keywords.constants import constants, is_listing, listed
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
+from structgen.schema.normal_form.combination import conjunction, disjunction
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import (
     FALSE,
@@ -42,8 +43,6 @@ from structgen.schema.normal_form.forms import (
     NOTHING,
     NormalForm,
     children_of,
-    conjunction,
-    disjunction,
 )
 from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
@@ -290,9 +289,16 @@ class Schemas:
             return FALSE if expr == TRUE else TRUE
         if len(expr) == 1 and expr[0].negation is not None:
             return (expr[0].negation,)
+        if not any(map(self._restricts, expr)):
+            return FALSE
         if expr not in self._negations:
             self._negations[expr] = (self._negation_atom(expr),)
         return self._negations[expr]
+
+    def _restricts(self, atom: Atom) -> bool:
+        """Whether an atom may restrict anything: a subschema with nothing but annotations cannot."""
+        value = atom.value
+        return not isinstance(value, dict) or not value.keys().isdisjoint(keywords.KEYWORDS)
 
     def _negation_atom(self, expr: Expr) -> Atom:
         """The atom that negates `expr`; subschemas that are equal word for word share one."""

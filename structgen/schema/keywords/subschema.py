@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.numbers.language import to_fraction
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
-from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.util.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:

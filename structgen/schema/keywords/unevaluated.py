@@ -15,14 +15,13 @@ from typing import TypeVar
 
 from structgen.regular.regex import ANY, complement
 from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.alternatives import conjoin_arrays, conjoin_objects
+from structgen.schema.normal_form.combination import check_alternative_count
 from structgen.schema.normal_form.expressions import TRUE
 from structgen.schema.normal_form.forms import (
     ArrayAlt,
     ObjectAlt,
     PropertyGroup,
-    check_alternative_count,
-    conjoin_arrays,
-    conjoin_objects,
 )
 from structgen.schema.normal_form.logic import covers
 
@@ -34,7 +33,7 @@ def unevaluated_properties(s: Subschema) -> None:
     """
     child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
     form = s.conjunction()
-    alternatives = form.objects
+    alternatives = tuple(form.objects)
     if child != TRUE:
         location = s.at("unevaluatedProperties")
         alternatives = _closed_under_conjunction(

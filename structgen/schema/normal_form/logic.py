@@ -24,6 +24,8 @@ from structgen.regular.regex import (
     matches,
     words,
 )
+from structgen.schema.normal_form.alternatives import simplified
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import (
     FALSE,
     TRUE,
@@ -44,8 +46,6 @@ from structgen.schema.normal_form.forms import (
     NormalForm,
     ObjectAlt,
     PropertyGroup,
-    conjunction,
-    simplified,
 )
 
 Negate = Callable[[Expr], Expr]  # gives the negation of an expression
@@ -121,9 +121,11 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
         yield ObjectAlt(most=o.least - 1)
     if o.most is not None:
         yield ObjectAlt(least=o.most + 1)
-    broken: list[Literal] = [ForAll(key, FALSE) for key in o.required]
-    for group in o.groups:
-        broken += _not_group(group, negate)
+    # a required key that must fit something is missing or does not fit: one literal
+    broken: list[Literal] = [literal for group in o.groups for literal in _not_group(group, negate)]
+    asked = {literal.keys for literal in broken}
+    broken = [ForAll(*x) if x.keys in o.required else x for x in broken]
+    broken += (ForAll(key, FALSE) for key in o.required if key not in asked)
     duals: list[tuple[Clause, ...]] = [
         tuple(Clause((dual,)) for dual in _duals(clause, negate)) for clause in o.clauses
     ]

@@ -9,8 +9,9 @@ properties is "one of them fails".
 An object is read key by key, and the clauses that are still open are part of what is known of it
 (`Progress.open_clauses`). What happens to a clause when a member comes:
 
-1. Literals about other keys stay. Those about this key are decided by its value: an `Exists` that
-   holds satisfies the clause, a `ForAll` that fails is dropped (`pending_clause`). While the value
+1. Literals about other keys stay. Those about this key are decided by its value: one about the name
+   satisfies the clause if the value fits and is dropped otherwise; of those about a language, an
+   `Exists` that holds satisfies it, a `ForAll` that fails is dropped (`pending_clause`). While the value
    is being read its clauses are *pending*; the machine reads it against all expressions that decide
    (`PendingClause.observed`) at once, and afterwards drops what failed (`PendingClause.resolved`).
 2. At the closing brace a clause holds if a `ForAll` is left in it: no further member comes.
@@ -30,10 +31,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.regex import ANY, Regex, matches
+from structgen.regular.regex import Regex, matches
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
-from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal, ObjectAlt
+from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
 from structgen.schema.objects.matcher import ObjectMatcher
 
@@ -69,9 +70,8 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
     about_key = literals_about(clause, key)
     if not about_key:
         return PendingClause(clause)
-    for i in about_key:
-        literal = clause[i]
-        if isinstance(literal, Exists) and implied(child, literal.child):
+    for literal in (clause[i] for i in about_key):
+        if _is_decided(literal) and implied(child, literal.child):
             return None
     rest: list[Literal] = []
     satisfiers: dict[Expr, None] = {}
@@ -81,7 +81,7 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
             rest.append(literal)
             continue
         possible = not contradictory(conjoin(child, literal.child))
-        if isinstance(literal, Exists):
+        if _is_decided(literal):
             if possible:
                 satisfiers[literal.child] = None
             if not isinstance(literal.keys, str):
@@ -94,19 +94,9 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
     return PendingClause(left, tuple(satisfiers), tuple(universals))
 
 
-def clauses_of(o: ObjectAlt) -> list[Clause] | None:
-    """The obligations of an alternative as clauses; None if clauses cannot express them.
-
-    A required key is the clause of one `Exists`, a property that of one `ForAll`.
-    """
-    plain = all(group.additional == TRUE and group.names is ANY for group in o.groups)
-    if not plain or o.least or o.most is not None:
-        return None
-    found: list[Clause] = [Clause((Exists(key, TRUE),)) for key in o.required]
-    for group in o.groups:
-        entries: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
-        found += (Clause((ForAll(keys, child),)) for keys, child in entries if child != TRUE)
-    return [*found, *o.clauses]
+def _is_decided(literal: Literal) -> bool:
+    """Whether one member that fits makes a literal hold: no other member has the same name."""
+    return isinstance(literal, Exists) or isinstance(literal.keys, str)
 
 
 # -- the search for a way to finish -------------------------------------------------------------
