@@ -23,7 +23,12 @@ from structgen.errors import (
 from structgen.regular.regex import Regex
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.keywords import keywords, simple
-from structgen.schema.keywords.constants import constants, is_listing, listed
+from structgen.schema.keywords.constants import (
+    constants,
+    excludes_listing,
+    is_listing,
+    listed,
+)
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
@@ -95,7 +100,7 @@ class Schemas:
         self._negations: dict[Expr, Expr] = {}
         self._copies = Copies()
         self._unions: dict[tuple[Expr, ...], Expr] = {}
-        self._negated_forms: dict[NormalForm, NormalForm] = {}
+        self._negated_forms: dict[tuple[NormalForm, tuple[str, ...]], NormalForm] = {}
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
@@ -122,6 +127,8 @@ class Schemas:
             lists = "enum" in schema or "const" in schema
             values = partial(listed, schema, at.dialect) if lists else None
             atom = self._atoms[key] = Atom(schema, at, values)
+            if excludes_listing(schema):
+                atom.excluded_values = listed(schema["not"], at.dialect) or frozenset()
         return atom
 
     def _expr(self, schema: Any, place: Place, path: Path | None) -> Expr:
@@ -296,7 +303,7 @@ class Schemas:
         return self._negations[expr]
 
     def _restricts(self, atom: Atom) -> bool:
-        """Whether an atom may restrict anything: a subschema with nothing but annotations cannot."""
+        """Whether an atom may restrict anything; a subschema of annotations does not."""
         value = atom.value
         return not isinstance(value, dict) or not value.keys().isdisjoint(keywords.KEYWORDS)
 
@@ -307,7 +314,9 @@ class Schemas:
         first = self._copies.first(expr[0])
         negation = first.negation
         if negation is None:
-            negation = first.negation = Atom(Negation((first,)), first.location)
+            excluded = first.excluded_values
+            constants = self.one_of(excluded)[0] if excluded else None
+            negation = first.negation = constants or Atom(Negation((first,)), first.location)
             negation.negation = first
             if is_listing(first.value):
                 negation.excluded_values = first.allowed or frozenset()
@@ -325,11 +334,15 @@ class Schemas:
             self._unions[some] = (Atom(Union(some), some[0][0].location),)
         return self._unions[some]
 
-    def negated_form(self, form: NormalForm, location: str) -> NormalForm:
-        """The negation of a normal form. Raises BudgetError with this location."""
-        if form not in self._negated_forms:
-            self._negated_forms[form] = negated(form, self.negation, location)
-        return self._negated_forms[form]
+    def negated_form(
+        self, form: NormalForm, location: str, telling: tuple[str, ...] = ()
+    ) -> NormalForm:
+        """See `logic.negated`. Raises BudgetError with this location."""
+        found = self._negated_forms.get((form, telling))
+        if found is None:
+            found = negated(form, self.negation, location, telling)
+            self._negated_forms[form, telling] = found
+        return found
 
     def peek(self, expr: Expr) -> NormalForm | None:
         """The normal form of an expression; None while one of its atoms is being expanded."""

@@ -39,7 +39,7 @@ from structgen.schema.normal_form.forms import (
 )
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
-MAX_MULTIPLIED = 64  # alternatives that a product of choices may have without clauses
+MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without clauses
 MAX_DISTRIBUTED = 64  # clauses that one choice may become
 
 Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
@@ -166,19 +166,22 @@ class Product(Sequence[ObjectAlt]):
 
 
 def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:
-    """The choices of which alternatives are the product."""
+    """The choices of which some alternatives are the product."""
     return objects.choices if isinstance(objects, Product) else (tuple(objects),)
 
 
 def _conjoin_choices(
     left: Sequence[ObjectAlt], right: Sequence[ObjectAlt], location: str
 ) -> Sequence[ObjectAlt]:
-    """The conjunction of two unions of objects: at once if one has a single alternative."""
-    if isinstance(left, tuple) and isinstance(right, tuple) and min(len(left), len(right)) < 2:
-        return _conjoin_alternatives(left, right, conjoin_objects, location)
-    choices = dict.fromkeys((*choices_of(left), *choices_of(right)))
-    choices.pop((ANY_OBJECT,), None)
-    return Product(tuple(choices), location)
+    """The conjunction of two unions of objects: at once if neither has several alternatives."""
+    if left == ANYTHING.objects or right == ():
+        return right
+    if right == ANYTHING.objects or left == ():
+        return left
+    choices = (*choices_of(left), *choices_of(right))
+    if max(map(len, choices)) < 2:
+        return _product(choices, location, MAX_MULTIPLIED)
+    return Product(tuple(dict.fromkeys(choices)), location)
 
 
 def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:

@@ -23,7 +23,7 @@ class PendingClause(NamedTuple):
 
     rest: the literals that the value does not decide; satisfiers: the clause is satisfied if the
     value fits one of these (its literals about the name, and `Exists` about languages that it is
-    in); universals: `ForAll` literals about such languages, which stay if the value fits their child.
+    in); universals: `ForAll` literals about such languages, which stay if the value fits.
     """
 
     rest: Clause

@@ -14,7 +14,7 @@ from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
-from structgen.schema.normal_form.expressions import Expr, allowed, conjoin, contradictory
+from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
 from structgen.schema.normal_form.forms import Clause, ForAll, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
@@ -70,7 +70,7 @@ class ClauseMatcher(ObjectMatcher):
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
-        self._quick_check = QuickCheck(self, self._surely_infinite, costs.satisfiable)
+        self._quick_check = QuickCheck(self, self._surely_infinite, costs)
 
     @cached_attribute
     def all_key_classes(self) -> tuple[KeyClass, ...]:
@@ -143,12 +143,11 @@ class ClauseMatcher(ObjectMatcher):
         first = Outcome(child, tuple(left), tuple(pending))
         if not self._costs.satisfiable(child):
             return []
-        surely = self._can_finish(after._replace(open_clauses=first.worst))  # as nearly always
         values = values_that_decide(first.pending)
         if values is not None:
-            return list(self._by_value(first, after, values, surely))
-        if surely:
-            return [self._transition(first, after)]
+            return list(self._by_value(first, after, values))
+        if self._can_finish(after._replace(open_clauses=first.worst)):
+            return [self._transition(first, after)]  # as nearly always
         found: list[Outcome] = []
         ways = list(dict.fromkeys(first.better()))
         tried = {first, *ways}
@@ -173,23 +172,13 @@ class ClauseMatcher(ObjectMatcher):
         return [self._transition(way, after) for way in found]
 
     def _by_value(
-        self, first: Outcome, after: Progress, values: DecidingValues, surely: bool
+        self, first: Outcome, after: Progress, values: DecidingValues
     ) -> Iterator[Transition]:
-        """A transition for each outcome where constants decide, as the tag of a union does.
-
-        surely: whether the object can be finished whatever the outcome is.
-        """
-        listed = allowed(first.child)
-        for outcome, fitting in values.outcomes(listed):
+        """A transition for each outcome where constants decide, as the tag of a union does."""
+        for outcome, child in values.outcomes(first.child, self._costs):
             clauses = (*first.left, *(first.pending[i].rest for i in outcome))
             left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
-            asked = (
-                self._costs.negation(self._costs.one_of(values.mentioned))
-                if fitting is None
-                else self._costs.one_of(fitting)
-            )
-            child = conjoin(first.child, asked)
-            if self._costs.satisfiable(child) and (surely or self._can_finish(left)):
+            if self._costs.satisfiable(child) and self._can_finish(left):
                 yield Transition(child, left)
 
     def _transition(self, way: Outcome, after: Progress) -> Transition:

@@ -7,13 +7,16 @@ and so have all other values together. So there are no more outcomes than consta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.schema.keywords.constants import is_listing
-from structgen.schema.normal_form.expressions import Expr, Values
+from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
 from structgen.schema.normal_form.progress import PendingClause
 from structgen.schema.values import Value
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
 
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
 
@@ -27,6 +30,10 @@ class Fitting(NamedTuple):
     def has(self, value: Value) -> bool:
         """Whether a value fits."""
         return (self.listed is None or value in self.listed) and value not in self.excluded
+
+    def among(self, values: frozenset[Value]) -> frozenset[Value]:
+        """Those of some values that fit."""
+        return (values if self.listed is None else values & self.listed) - self.excluded
 
     @property
     def mentioned(self) -> frozenset[Value]:
@@ -45,11 +52,11 @@ class DecidingValues:
                 self._mentioning.setdefault(value, []).append(i)
         self.mentioned = frozenset(self._mentioning)
 
-    def outcomes(self, listed: Values) -> Iterator[tuple[Outcome, Values]]:
-        """Each outcome with the values that have it, None for all that are not mentioned.
-
-        listed: the only values that may come, if constants limit them.
-        """
+    def outcomes(self, child: Expr, costs: Costs) -> Iterator[tuple[Outcome, Expr]]:
+        """Each outcome that a value which fits `child` may have, with what it must fit for that."""
+        listed = allowed(child)
+        own = fitting_values(child)
+        exact = own is not None and own.listed is not None
         others = dict.fromkeys(
             i
             for i, fitting in enumerate(self._satisfiers)
@@ -64,23 +71,25 @@ class DecidingValues:
                     left = others.copy() if left is others else left
                     left.update({i: None}) if not satisfied else left.pop(i)
             by_outcome.setdefault(tuple(sorted(left)), set()).add(value)
-        yield from ((outcome, frozenset(values)) for outcome, values in by_outcome.items())
         if listed is None:
-            yield tuple(others), None
+            yield tuple(others), conjoin(child, costs.negation(costs.one_of(self.mentioned)))
+        for outcome, values in by_outcome.items():
+            fitting = costs.one_of(frozenset(values))
+            yield outcome, fitting if exact else conjoin(child, fitting)
 
 
-def values_that_decide(pending: tuple[PendingClause, ...]) -> DecidingValues | None:
+def values_that_decide(pending: Iterable[PendingClause]) -> DecidingValues | None:
     """The constants that decide about some clauses; None if anything else decides, too."""
     found = []
     for clause in pending:
-        fitting = [_fitting(expr) for expr in clause.satisfiers]
+        fitting = [fitting_values(expr) for expr in clause.satisfiers]
         if clause.universals or None in fitting:
             return None
         found.append([f for f in fitting if f is not None])
     return DecidingValues(found) if found else None
 
 
-def _fitting(expr: Expr) -> Fitting | None:
+def fitting_values(expr: Expr) -> Fitting | None:
     """The values that fit, if the expression has nothing but constants."""
     listed: Values = None
     excluded: frozenset[Value] = frozenset()
