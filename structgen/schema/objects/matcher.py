@@ -27,7 +27,7 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.regular.words import WordRange, is_spellable, word_range
-from structgen.schema.normal_form.expressions import FALSE, Children, Expr, conjoin
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import ObjectAlt
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import (
@@ -38,10 +38,13 @@ from structgen.schema.normal_form.progress import (
     closing_cost,
 )
 from structgen.schema.objects.key_classes import KeyClass, count, written_key
+from structgen.schema.objects.key_rules import KeyRules
 from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
+
+MAX_SPLITTING = 4  # patterns that may split the keys of an object into classes
 
 
 class ObjectMatcher:
@@ -69,7 +72,7 @@ class ObjectMatcher:
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         if key not in self._children:
-            if key in self._index:
+            if key in self._index or self.key_rules is not None:
                 child = object_child(self.alt, key)
             else:
                 child = next((c.child for c in self.all_key_classes if matches(c.keys, key)), FALSE)
@@ -88,8 +91,31 @@ class ObjectMatcher:
         return tuple(key_classes)
 
     @cached_attribute
+    def key_rules(self) -> KeyRules | None:
+        """The rules about keys that are not named, where patterns might overlap in many ways."""
+        patterns = sum(len(group.patterns) for group in self.alt.groups)
+        few = patterns <= MAX_SPLITTING or type(self) is not ObjectMatcher
+        return None if few else KeyRules(self.alt, self._costs)
+
+    def languages_of(self, key_class: KeyClass) -> tuple[Regex, ...]:
+        """The languages that a key of a class is read against, the class's own first."""
+        rules = self.key_rules
+        return (key_class.language,) if rules is None else rules.languages
+
+    def child_of(self, key_class: KeyClass, is_in: Callable[[Regex], bool]) -> Expr:
+        """What the value of a key of a class must fit; is_in: whether the key is in a language."""
+        return key_class.child if self.key_rules is None else self.key_rules.child(is_in)
+
+    @cached_attribute
     def key_classes(self) -> tuple[KeyClass, ...]:
-        """The classes of the keys that are not named and may come: some value fits their child."""
+        """The classes of the keys that are not named and may come: some value fits their child.
+
+        Where there are `key_rules`, all these keys are one class.
+        """
+        if self.key_rules is not None:
+            keys = self.key_rules.keys
+            key_class = KeyClass(keys, TRUE, frozenset(self.names))
+            return () if key_class.is_empty else (key_class,)
         return tuple(c for c in self.all_key_classes if self._costs.satisfiable(c.child))
 
     @cached_attribute
@@ -163,6 +189,8 @@ class ObjectMatcher:
         Without clauses it is enough that all classes together are infinite: they are open at once,
         so that a key that was begun may end in any of them.
         """
+        if self.key_rules is not None:
+            return self.key_rules.every_prefix_is_infinite
         languages = (key_class.language for key_class in self.key_classes)
         if all(is_single(keys) or every_prefix_is_infinite(keys) for keys in languages):
             return True
@@ -182,6 +210,8 @@ class ObjectMatcher:
         """Whether the set of names read is all that matters: any order, no bounds, no clauses."""
         if self.declared or not self._is_simple:
             return False
+        if self.key_rules is not None:
+            return self.key_rules.every_prefix_is_infinite
         return all(every_prefix_is_infinite(c.language) for c in self.key_classes)
 
     @cached_attribute
@@ -196,11 +226,16 @@ class ObjectMatcher:
         return self._index.get(name, len(self.names))
 
     def transitions_by_class(
-        self, at: Progress, key_class: KeyClass, left: Regex
+        self, at: Progress, key_class: KeyClass, left: Regex, is_in: Callable[[Regex], bool]
     ) -> list[Transition]:
-        """`transitions` of any of the keys `left` of a class, where `depends_on_class_only`."""
+        """`transitions` of any of the keys `left` of a class, where `depends_on_class_only`.
+
+        is_in: whether the key is in one of the languages that it is read against.
+        """
         key = shortest(left)
         found = [] if key is None else self.transitions(at, key)
+        if self.key_rules is not None:
+            found = [t._replace(child=self.key_rules.child(is_in)) for t in found]
         if is_single(key_class.language):
             return found
         return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
@@ -417,15 +452,22 @@ class ObjectMatcher:
         left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
         optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
         taken = set(at.seen)
-        for key_class in self.all_key_classes:
-            value = cost_of(key_class.child)
-            for _ in range(wanted if value is not None else 0):
-                key = shortest(intersect(key_class.keys, complement(words(taken))))
+        for keys in self._unnamed_languages():
+            for _ in range(wanted):
+                key = shortest(intersect(keys, complement(words(taken))))
                 if key is None:
                     break
                 taken.add(key)
+                value = cost_of(self.child(key))
                 optional.append(self._member_size(key, value))
         return [*sorted(size for size in optional if size is not None)[:wanted]]
+
+    def _unnamed_languages(self) -> Iterator[Regex]:
+        """Languages of the keys that are not named."""
+        if self.key_rules is not None:
+            yield from self.key_rules.samples()
+        else:
+            yield from (key_class.keys for key_class in self.all_key_classes)
 
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many objects certainly fit.

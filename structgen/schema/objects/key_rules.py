@@ -1,0 +1,212 @@
+"""Key rules: what the values of keys without a name must fit, by the languages that the keys are in.
+
+The patterns of an object may overlap in exponentially many ways, so that keys are not sorted into
+classes beforehand (`key_classes`). Instead a key is read against all patterns side by side, and
+what its value must fit follows from those that it is in at its end. To know before that end which
+keys may come, only combinations that no value fits have to be found (`KeyRules.parts`).
+
+A value has one of seven types. A key may come if some type is left to its value: if it is in no
+language whose child refuses the type, and in no combination of languages whose children contradict
+each other within the type. So the keys that may come are a union of few languages, one per type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from structgen.errors import BudgetError
+from structgen.regular.expressions.logic import begin_differently
+from structgen.regular.infinite import every_prefix_is_infinite
+from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
+from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
+from structgen.schema.normal_form.forms import NOTHING, NormalForm, ObjectAlt
+from structgen.util.cached import cached_attribute
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
+
+MAX_COMBINATIONS = 1000  # sets of languages looked at to find those that contradict each other
+TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
+
+
+class Rule(NamedTuple):
+    """A language of keys, and what the value of a key in it must fit."""
+
+    keys: Regex
+    child: Expr
+
+
+class KeyRules:
+    """The rules about the keys of an object alternative that are not named."""
+
+    def __init__(self, o: ObjectAlt, costs: Costs) -> None:
+        self._costs = costs
+        by_child: dict[Expr, list[Regex]] = {}
+        always = []  # what all unnamed keys must fit
+        for group in o.groups:
+            for keys, child in group.patterns:
+                by_child.setdefault(child, []).append(keys)
+            if group.patterns:
+                rest = complement(alt(*(keys for keys, _ in group.patterns)))
+                by_child.setdefault(group.additional, []).append(rest)
+            else:
+                always.append(group.additional)
+            by_child.setdefault(FALSE, []).append(complement(group.names))
+        self._always = conjoin(*always)
+        by_child.pop(TRUE, None)
+        refused = by_child.pop(FALSE, [])
+        self._open = complement(alt(*refused))  #: the keys that no rule refuses for itself
+        rules = [Rule(alt(*keys), child) for child, keys in by_child.items()]
+        self._rules = [rule for rule in rules if rule.keys is not EMPTY]
+        self._children: dict[tuple[bool, ...], Expr] = {}
+
+    @cached_attribute
+    def languages(self) -> tuple[Regex, ...]:
+        """The languages that a key is read against: all that may come, and one for each rule."""
+        return (self.keys, *(rule.keys for rule in self._rules))
+
+    @cached_attribute
+    def keys(self) -> Regex:
+        """The keys that may come: those for which some value is left."""
+        return alt(*self.parts)
+
+    @cached_attribute
+    def parts(self) -> tuple[Regex, ...]:
+        """The languages of which `keys` is the union, one for each way to refuse few keys."""
+        ways = dict.fromkeys(self._refused_by_type())
+        fewest = [way for way in ways if not any(other < way for other in ways)]
+        return tuple(intersect(self._open, complement(self._joined(way))) for way in fewest)
+
+    @cached_attribute
+    def every_prefix_is_infinite(self) -> bool:
+        """Whether what has been read of a key can go on in infinitely many ways, plainly."""
+        return all(map(every_prefix_is_infinite, self.parts))
+
+    def child(self, is_in: Callable[[Regex], bool]) -> Expr:
+        """What the value of a key must fit; is_in: whether the key is in one of `languages`."""
+        holds = tuple([is_in(rule.keys) for rule in self._rules])
+        found = self._children.get(holds)
+        if found is None:
+            children = (rule.child for rule, held in zip(self._rules, holds, strict=True) if held)
+            found = self._children[holds] = conjoin(self._always, *children)
+        return found
+
+    def samples(self) -> tuple[Regex, ...]:
+        """Languages among which the keys with the shortest members are looked for."""
+        languages = [rule.keys for rule in self._rules]
+        return (complement(alt(*languages)), *languages)
+
+    # -- combinations that no value fits ---------------------------------------------------------
+
+    @staticmethod
+    def _joined(way: frozenset[tuple[Regex, ...]]) -> Regex:
+        return alt(*(intersect(*languages) for languages in way))
+
+    def _refused_by_type(self) -> Iterator[frozenset[tuple[Regex, ...]]]:
+        """For each type that values may have, the sets of languages that leave no such value."""
+        forms: dict[NormalForm, list[Regex]] = {}
+        always = self._costs.normal_form_of(self._always)
+        for rule in self._rules:
+            form = self._costs.normal_form_of(conjoin(self._always, rule.child))
+            forms.setdefault(form, []).append(rule.keys)
+        for kind in TYPES:
+            if not self._has(always, kind):
+                continue
+            languages, children = [], []
+            refused: list[tuple[Regex, ...]] = []
+            for form, keys in forms.items():
+                if self._has(form, kind):
+                    languages.append(alt(*keys))
+                    children.append(_only(form, kind))
+                else:
+                    refused.append((alt(*keys),))
+            conflicts = _conflicts(languages, lambda some: self._fits(children, some))
+            yield frozenset((*refused, *conflicts))
+
+    def _has(self, form: NormalForm, kind: str) -> bool:
+        """Whether some value of a type fits a normal form."""
+        if kind in ("arrays", "objects"):
+            found = getattr(self._costs, kind)(form) if getattr(form, kind) else []
+            return bool(found)
+        found = getattr(form, kind)
+        return found if isinstance(found, bool) else not found.is_empty()
+
+    def _fits(self, children: list[NormalForm], some: frozenset[int]) -> bool:
+        """Whether some value fits several forms."""
+        if len(some) < 2:
+            return True
+        joined = reduce(conjunction, (children[i] for i in sorted(some)))
+        return self._costs.of_form(joined) is not None
+
+
+def _only(form: NormalForm, kind: str) -> NormalForm:
+    """The values of one type that fit a normal form."""
+    found: Any = {kind: getattr(form, kind)}
+    return replace(NOTHING, **found)
+
+
+def _conflicts(
+    languages: list[Regex], fits: Callable[[frozenset[int]], bool]
+) -> list[tuple[Regex, ...]]:
+    """The smallest sets of languages that overlap, perhaps, and whose children no value fits.
+
+    fits: whether some value fits the children with some indices. Where not all fit together, pairs
+    are compared; then the largest sets without a pair that conflicts (Bron and Kerbosch 1973).
+    """
+    everything = frozenset(range(len(languages)))
+    if fits(everything):
+        return []
+    found: list[frozenset[int]] = []
+    beside: list[set[int]] = [set() for _ in languages]  # by index, what it may stand beside
+    for i, j in combinations(everything, 2):
+        if begin_differently(languages[i], languages[j]):
+            continue  # no key is in both
+        if fits(frozenset((i, j))):
+            beside[i].add(j)
+            beside[j].add(i)
+        else:
+            found.append(frozenset((i, j)))
+    tries = 0
+    todo = [(frozenset[int](), everything, frozenset[int]())]
+    while todo:
+        taken, possible, done = todo.pop()
+        tries += 1
+        if tries > MAX_COMBINATIONS:
+            raise BudgetError(
+                "the patterns of 'patternProperties' overlap in too many ways",
+                expected=f"at most {MAX_COMBINATIONS} sets of patterns that one key may have",
+                hint="use fewer patterns, or patterns that exclude each other",
+            )
+        if not possible:
+            if not done:
+                found += _smallest(taken, fits, found)
+            continue
+        pivot = max(possible | done, key=lambda i: len(beside[i] & possible))
+        for i in sorted(possible - beside[pivot]):
+            todo.append((taken | {i}, possible & beside[i], done & beside[i]))
+            possible, done = possible - {i}, done | {i}
+    return [tuple(languages[i] for i in sorted(some)) for some in found]
+
+
+def _smallest(
+    some: frozenset[int], fits: Callable[[frozenset[int]], bool], known: list[frozenset[int]]
+) -> Iterator[frozenset[int]]:
+    """The smallest subsets of a set that do not fit, beside those that are known."""
+    todo, seen = [some], set(known)
+    while todo:
+        left = todo.pop()
+        if fits(left):
+            continue
+        smallest = left
+        for i in sorted(left):
+            if not fits(smallest - {i}):
+                smallest -= {i}
+        if smallest not in seen:
+            seen.add(smallest)
+            yield smallest
+        todo += (left - {i} for i in smallest if left - {i} not in todo)
