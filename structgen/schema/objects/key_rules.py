@@ -1,4 +1,4 @@
-"""Key rules: what the values of keys without a name must fit, by the languages that the keys are in.
+"""Key rules: what values of keys without a name must fit, by the languages that the keys are in.
 
 The patterns of an object may overlap in exponentially many ways, so that keys are not sorted into
 classes beforehand (`key_classes`). Instead a key is read against all patterns side by side, and
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,7 +80,7 @@ class KeyRules:
         """The languages of which `keys` is the union, one for each way to refuse few keys."""
         ways = dict.fromkeys(self._refused_by_type())
         fewest = [way for way in ways if not any(other < way for other in ways)]
-        return tuple(intersect(self._open, complement(self._joined(way))) for way in fewest)
+        return tuple(intersect(self._open, *map(self._apart, way)) for way in fewest)
 
     @cached_attribute
     def every_prefix_is_infinite(self) -> bool:
@@ -104,8 +104,8 @@ class KeyRules:
     # -- combinations that no value fits ---------------------------------------------------------
 
     @staticmethod
-    def _joined(way: frozenset[tuple[Regex, ...]]) -> Regex:
-        return alt(*(intersect(*languages) for languages in way))
+    def _apart(languages: tuple[Regex, ...]) -> Regex:
+        return complement(intersect(*languages))
 
     def _refused_by_type(self) -> Iterator[frozenset[tuple[Regex, ...]]]:
         """For each type that values may have, the sets of languages that leave no such value."""
@@ -117,7 +117,8 @@ class KeyRules:
         for kind in TYPES:
             if not self._has(always, kind):
                 continue
-            languages, children = [], []
+            languages: list[Regex] = []
+            children: list[NormalForm] = []
             refused: list[tuple[Regex, ...]] = []
             for form, keys in forms.items():
                 if self._has(form, kind):
@@ -125,7 +126,7 @@ class KeyRules:
                     children.append(_only(form, kind))
                 else:
                     refused.append((alt(*keys),))
-            conflicts = _conflicts(languages, lambda some: self._fits(children, some))
+            conflicts = _conflicts(languages, partial(self._fits, children))
             yield frozenset((*refused, *conflicts))
 
     def _has(self, form: NormalForm, kind: str) -> bool:
