@@ -178,7 +178,11 @@ def _conjoin_choices(
         return right
     if right == ANYTHING.objects or left == ():
         return left
-    choices = (*choices_of(left), *choices_of(right))
+    return product_of((*choices_of(left), *choices_of(right)), location)
+
+
+def product_of(choices: tuple[Choice, ...], location: str) -> Sequence[ObjectAlt]:
+    """The alternatives of a conjunction of choices: found at once if each has only one."""
     if max(map(len, choices)) < 2:
         return _product(choices, location, MAX_MULTIPLIED)
     return Product(tuple(dict.fromkeys(choices)), location)
@@ -205,7 +209,8 @@ def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:
             others.append(possible)
         else:
             clauses += found
-    joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses))))
+    evaluated = alt(*(choice[0].evaluated for choice in choices if choice not in others))
+    joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=evaluated))
     if joined is None:
         return ()
     return _product((base, (joined,), *others), location, MAX_ALTERNATIVES)
@@ -222,20 +227,36 @@ def as_clauses(choice: Choice) -> list[Clause] | None:
     """A choice as a conjunction of clauses; None if clauses cannot express it, or it takes many."""
     if not choice:
         return [Clause()]
-    parts: list[list[Clause]] = []
-    for alternative in choice:
-        clauses = None if annotations(alternative) else clauses_of(alternative)
-        if clauses is None:
-            return None
-        parts.append(clauses)
-    common = set(parts[0]).intersection(*parts[1:])
-    found = [clause for clause in parts[0] if clause in common]
-    left = [[clause for clause in part if clause not in common] for part in parts]
-    if prod(map(len, left)) > MAX_DISTRIBUTED:
+    if len({annotations(alternative) for alternative in choice}) > 1:
+        return None  # clauses do not say which of them holds
+    parts = [clauses_of(alternative) for alternative in choice]
+    some = [part for part in parts if part is not None]
+    if len(some) < len(parts):
         return None
-    ways = product(*left)
-    joined = [Clause(dict.fromkeys(x for clause in way for x in clause)) for way in ways]
-    return found + _without_weaker([c for c in joined if not _is_tautology(c)])
+    common = set(some[0]).intersection(*some[1:])
+    found = [clause for clause in some[0] if clause in common]
+    joined = distributed([[clause for clause in part if clause not in common] for part in some])
+    return None if joined is None else found + joined
+
+
+def distributed(parts: list[list[Clause]]) -> list[Clause] | None:
+    """The clauses that say that all clauses of some part hold; None if they would be too many."""
+    if prod(map(len, parts)) > MAX_DISTRIBUTED:
+        return None
+    ways = ([x for clause in way for x in clause] for way in product(*parts))
+    joined = (Clause(dict.fromkeys(_without_absence(way))) for way in ways)
+    return _without_weaker([clause for clause in joined if not _is_tautology(clause)])
+
+
+def _without_absence(literals: list[Literal]) -> Iterator[Literal]:
+    """The literals; that a key is absent, or is there and fits, is one of them."""
+    absent = {x.keys for x in literals if x.child == FALSE and isinstance(x, ForAll)}
+    some = {x.keys for x in literals if isinstance(x, Exists) and isinstance(x.keys, str)} & absent
+    for x in literals:
+        if x.keys not in some:
+            yield x
+        elif x.child != FALSE:
+            yield ForAll(x.keys, x.child)
 
 
 def _without_weaker(clauses: list[Clause]) -> list[Clause]:
