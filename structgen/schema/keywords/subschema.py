@@ -80,7 +80,7 @@ class Subschema:
         form = ANYTHING
         try:
             for part in self.conjuncts:
-                form = conjunction(form, part)
+                form = conjunction(form, part, self.at())
         except BudgetError as error:
             error.location = error.location or self.at()
             raise

@@ -254,9 +254,9 @@ class JsonMachine(Machine[JsonFrame]):
         taken = [
             (t, transition)
             for t in frame.threads
-            for key_class, left in t.matcher.next_key_classes(t.progress)
+            for key_class in t.matcher.open_key_classes(t.progress)
             if is_in(key_class.language)
-            for transition in t.matcher.transitions_by_class(t.progress, key_class, left, is_in)
+            for transition in t.matcher.transitions_by_class(t.progress, key_class, is_in)
         ]
         after = self._await_value(frame, taken)
         return None if after is None else NewText(after)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.infinite import is_infinite, members
+from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
@@ -274,6 +274,17 @@ class ClauseMatcher(ObjectMatcher):
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """See `ObjectMatcher.open_key_classes`."""
         return [key_class for key_class, _ in self.next_key_classes(at)]
+
+    def transitions_by_class(
+        self, at: Progress, key_class: KeyClass, is_in: Callable[[Regex], bool]
+    ) -> list[Transition]:
+        """See `ObjectMatcher.transitions_by_class`; clauses may decide between several."""
+        del is_in  # a key is read against its class alone
+        key = key_class.other(at.seen - key_class.excluded)
+        found = [] if key is None else self.transitions(at, key)
+        if is_single(key_class.language):
+            return found
+        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
     def _can_finish(self, at: Progress) -> bool:
         """Whether the object can be completed from a progress without pending clauses."""

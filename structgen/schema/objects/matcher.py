@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from structgen.regular.expressions.build import text_of
 from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single
 from structgen.regular.regex import (
     ANY,
@@ -22,7 +23,6 @@ from structgen.regular.regex import (
     alt,
     complement,
     intersect,
-    matches,
     shortest,
     words,
 )
@@ -75,7 +75,7 @@ class ObjectMatcher:
             if key in self._index or self.key_rules is not None:
                 child = object_child(self.alt, key)
             else:
-                child = next((c.child for c in self.all_key_classes if matches(c.keys, key)), FALSE)
+                child = next((c.child for c in self.all_key_classes if c.has(key)), FALSE)
             self._children[key] = child
         return self._children[key]
 
@@ -226,19 +226,16 @@ class ObjectMatcher:
         return self._index.get(name, len(self.names))
 
     def transitions_by_class(
-        self, at: Progress, key_class: KeyClass, left: Regex, is_in: Callable[[Regex], bool]
+        self, at: Progress, key_class: KeyClass, is_in: Callable[[Regex], bool]
     ) -> list[Transition]:
-        """`transitions` of any of the keys `left` of a class, where `depends_on_class_only`.
+        """`transitions` of any fresh key of a class, where `depends_on_class_only`.
 
         is_in: whether the key is in one of the languages that it is read against.
         """
-        key = shortest(left)
-        found = [] if key is None else self.transitions(at, key)
-        if self.key_rules is not None:
-            found = [t._replace(child=self.key_rules.child(is_in)) for t in found]
+        child = self.child_of(key_class, is_in)
         if is_single(key_class.language):
-            return found
-        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
+            return [Transition(child, self._advance_unnamed(at, text_of(key_class.language)))]
+        return [Transition(child, self._advance_unnamed(at, "")._replace(seen=at.seen))]
 
     @cached_attribute
     def _other_count(self) -> int:
@@ -289,9 +286,7 @@ class ObjectMatcher:
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
-        if self.declared and self.misses_required(at):
-            return []
-        if self._is_bounded and not self._can_finish(self._advance_unnamed(at, "")):
+        if not self._has_room_for_unnamed(at):
             return []
         return [
             (key_class, left)
@@ -301,12 +296,16 @@ class ObjectMatcher:
 
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """The classes of which keys may come next, where `depends_on_class_only`."""
-        if (self.declared and self.misses_required(at)) or any(
-            k not in self._index for k in at.seen
-        ):
-            return [key_class for key_class, _ in self.next_key_classes(at)]
-        room = not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
-        return [*self.key_classes] if room else []
+        if not self._has_room_for_unnamed(at):
+            return []
+        read = [c for c in self.key_classes if is_single(c.language) and c.first in at.seen]
+        return [key_class for key_class in self.key_classes if key_class not in read]
+
+    def _has_room_for_unnamed(self, at: Progress) -> bool:
+        """Whether the order and the bounds allow a key without a name."""
+        if self.declared and self.misses_required(at):
+            return False
+        return not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
 
     def _unread_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes, and those of their keys that have not been read."""
@@ -320,7 +319,8 @@ class ObjectMatcher:
         """Whether `key` may come next."""
         index = self._index.get(key)
         if index is None:
-            return any(matches(keys, key) for keys in self.next_unnamed(at))
+            fresh = key not in at.seen and self._has_room_for_unnamed(at)
+            return fresh and any(key_class.has(key) for key_class in self.key_classes)
         if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
         if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
