@@ -23,8 +23,8 @@ from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.infinite import every_prefix_is_infinite
 from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
 from structgen.schema.normal_form.combination import conjunction
-from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
-from structgen.schema.normal_form.forms import NOTHING, NormalForm, ObjectAlt
+from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin
+from structgen.schema.normal_form.forms import ANYTHING, NOTHING, NormalForm, ObjectAlt
 from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
@@ -58,17 +58,36 @@ class KeyRules:
                 always.append(group.additional)
             by_child.setdefault(FALSE, []).append(complement(group.names))
         self._always = conjoin(*always)
-        by_child.pop(TRUE, None)
         refused = by_child.pop(FALSE, [])
-        self._open = complement(alt(*refused))  #: the keys that no rule refuses for itself
-        rules = [Rule(alt(*keys), child) for child, keys in by_child.items()]
-        self._rules = [rule for rule in rules if rule.keys is not EMPTY]
+        self._open = complement(alt(*refused))  # the keys that no rule refuses for itself
+        self._by_child = by_child
         self._children: dict[tuple[bool, ...], Expr] = {}
+
+    @cached_attribute
+    def _rules(self) -> list[Rule]:
+        """The rules that restrict values, one for each normal form."""
+        by_form: dict[NormalForm, tuple[Expr, list[Regex]]] = {}
+        for child, languages in self._by_child.items():
+            form = self._costs.normal_form_of(child)
+            by_form.setdefault(form, (child, []))[1].extend(languages)
+        by_form.pop(ANYTHING, None)
+        rules = [Rule(alt(*languages), child) for child, languages in by_form.values()]
+        return [rule for rule in rules if rule.keys is not EMPTY]
 
     @cached_attribute
     def languages(self) -> tuple[Regex, ...]:
         """The languages that a key is read against: all that may come, and one for each rule."""
-        return (self.keys, *(rule.keys for rule in self._rules))
+        return (self.keys, *self.told_apart)
+
+    @cached_attribute
+    def told_apart(self) -> tuple[Regex, ...]:
+        """For each rule, the language of its keys that may come."""
+        return tuple(
+            rule.keys
+            if alt(rule.keys, self.keys) is self.keys
+            else alt(*(intersect(rule.keys, part) for part in self.parts))
+            for rule in self._rules
+        )
 
     @cached_attribute
     def keys(self) -> Regex:
@@ -89,7 +108,7 @@ class KeyRules:
 
     def child(self, is_in: Callable[[Regex], bool]) -> Expr:
         """What the value of a key must fit; is_in: whether the key is in one of `languages`."""
-        holds = tuple([is_in(rule.keys) for rule in self._rules])
+        holds = tuple(map(is_in, self.told_apart))
         found = self._children.get(holds)
         if found is None:
             children = (rule.child for rule, held in zip(self._rules, holds, strict=True) if held)
@@ -97,7 +116,7 @@ class KeyRules:
         return found
 
     def samples(self) -> tuple[Regex, ...]:
-        """Languages among which the keys with the shortest members are looked for."""
+        """Regexs among which the keys with the shortest members are looked for."""
         languages = [rule.keys for rule in self._rules]
         return (complement(alt(*languages)), *languages)
 
@@ -109,23 +128,23 @@ class KeyRules:
 
     def _refused_by_type(self) -> Iterator[frozenset[tuple[Regex, ...]]]:
         """For each type that values may have, the sets of languages that leave no such value."""
-        forms: dict[NormalForm, list[Regex]] = {}
         always = self._costs.normal_form_of(self._always)
-        for rule in self._rules:
-            form = self._costs.normal_form_of(conjoin(self._always, rule.child))
-            forms.setdefault(form, []).append(rule.keys)
+        forms = [
+            (rule.keys, self._costs.normal_form_of(conjoin(self._always, rule.child)))
+            for rule in self._rules
+        ]
         for kind in TYPES:
             if not self._has(always, kind):
                 continue
             languages: list[Regex] = []
             children: list[NormalForm] = []
             refused: list[tuple[Regex, ...]] = []
-            for form, keys in forms.items():
+            for keys, form in forms:
                 if self._has(form, kind):
-                    languages.append(alt(*keys))
+                    languages.append(keys)
                     children.append(_only(form, kind))
                 else:
-                    refused.append((alt(*keys),))
+                    refused.append((keys,))
             conflicts = _conflicts(languages, partial(self._fits, children))
             yield frozenset((*refused, *conflicts))
 

@@ -281,8 +281,12 @@ class ObjectMatcher:
         return found
 
     def next_unnamed(self, at: Progress) -> tuple[Regex, ...]:
-        """The languages, one per class, of keys without a name that may come next."""
-        return tuple(left for _, left in self.next_key_classes(at))
+        """The languages, one per class, of keys without a name that may come next.
+
+        Where there are `key_rules`, those that tell these keys apart follow.
+        """
+        left = tuple([left for _, left in self.next_key_classes(at)])
+        return left if self.key_rules is None or not left else (*left, *self.key_rules.told_apart)
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
@@ -463,7 +467,7 @@ class ObjectMatcher:
         return [*sorted(size for size in optional if size is not None)[:wanted]]
 
     def _unnamed_languages(self) -> Iterator[Regex]:
-        """Languages of the keys that are not named."""
+        """Regexs of the keys that are not named."""
         if self.key_rules is not None:
             yield from self.key_rules.samples()
         else:
