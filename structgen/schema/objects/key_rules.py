@@ -21,10 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.infinite import every_prefix_is_infinite
-from structgen.regular.regex import EMPTY, Regex, alt, complement, intersect
+from structgen.regular.regex import Regex, alt, complement, intersect
 from structgen.schema.normal_form.combination import conjunction
-from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin
-from structgen.schema.normal_form.forms import ANYTHING, NOTHING, NormalForm, ObjectAlt
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
+from structgen.schema.normal_form.forms import (
+    ANYTHING,
+    NOTHING,
+    NormalForm,
+    ObjectAlt,
+    PropertyGroup,
+)
 from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
@@ -35,10 +41,11 @@ TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
 
 
 class Rule(NamedTuple):
-    """A language of keys, and what the value of a key in it must fit."""
+    """A language of keys, what the value of a key in it must fit, and the group it belongs to."""
 
     keys: Regex
     child: Expr
+    group: int
 
 
 class KeyRules:
@@ -46,33 +53,40 @@ class KeyRules:
 
     def __init__(self, o: ObjectAlt, costs: Costs) -> None:
         self._costs = costs
-        by_child: dict[Expr, list[Regex]] = {}
-        always = []  # what all unnamed keys must fit
-        for group in o.groups:
-            for keys, child in group.patterns:
-                by_child.setdefault(child, []).append(keys)
-            if group.patterns:
-                rest = complement(alt(*(keys for keys, _ in group.patterns)))
-                by_child.setdefault(group.additional, []).append(rest)
-            else:
-                always.append(group.additional)
-            by_child.setdefault(FALSE, []).append(complement(group.names))
-        self._always = conjoin(*always)
-        refused = by_child.pop(FALSE, [])
+        self._groups = [group for group in o.groups if group.patterns]
+        plain = (group.additional for group in o.groups if not group.patterns)
+        self._always = conjoin(*plain)  # what all unnamed keys must fit
+        refused = [complement(group.names) for group in o.groups]
+        for group in self._groups:
+            refused += (keys for keys, child in group.patterns if child == FALSE)
+            if group.additional == FALSE:
+                refused.append(_rest(group))
         self._open = complement(alt(*refused))  # the keys that no rule refuses for itself
-        self._by_child = by_child
         self._children: dict[tuple[bool, ...], Expr] = {}
 
     @cached_attribute
     def _rules(self) -> list[Rule]:
-        """The rules that restrict values, one for each normal form."""
-        by_form: dict[NormalForm, tuple[Expr, list[Regex]]] = {}
-        for child, languages in self._by_child.items():
-            form = self._costs.normal_form_of(child)
-            by_form.setdefault(form, (child, []))[1].extend(languages)
-        by_form.pop(ANYTHING, None)
-        rules = [Rule(alt(*languages), child) for child, languages in by_form.values()]
-        return [rule for rule in rules if rule.keys is not EMPTY]
+        """The rules of patterns, one for each group and normal form."""
+        form_of = self._costs.normal_form_of
+        found: list[Rule] = []
+        for at, group in enumerate(self._groups):
+            by_form: dict[NormalForm, tuple[Expr, list[Regex]]] = {}
+            for keys, child in group.patterns:
+                if child != FALSE:
+                    by_form.setdefault(form_of(child), (child, []))[1].append(keys)
+            if at not in self._rests:
+                by_form.pop(ANYTHING, None)
+            found += (Rule(alt(*languages), child, at) for child, languages in by_form.values())
+        return found
+
+    @cached_attribute
+    def _rests(self) -> dict[int, Rule]:
+        """By group, the rule about the keys that none of its patterns is about."""
+        return {
+            at: Rule(_rest(group), group.additional, at)
+            for at, group in enumerate(self._groups)
+            if group.additional not in (TRUE, FALSE)
+        }
 
     @cached_attribute
     def languages(self) -> tuple[Regex, ...]:
@@ -111,8 +125,11 @@ class KeyRules:
         holds = tuple(map(is_in, self.told_apart))
         found = self._children.get(holds)
         if found is None:
-            children = (rule.child for rule, held in zip(self._rules, holds, strict=True) if held)
-            found = self._children[holds] = conjoin(self._always, *children)
+            held = [rule for rule, holding in zip(self._rules, holds, strict=True) if holding]
+            groups = {rule.group for rule in held}
+            held += (rest for at, rest in self._rests.items() if at not in groups)
+            found = conjoin(self._always, *(rule.child for rule in held))
+            self._children[holds] = found
         return found
 
     def samples(self) -> tuple[Regex, ...]:
@@ -131,7 +148,7 @@ class KeyRules:
         always = self._costs.normal_form_of(self._always)
         forms = [
             (rule.keys, self._costs.normal_form_of(conjoin(self._always, rule.child)))
-            for rule in self._rules
+            for rule in (*self._rules, *self._rests.values())
         ]
         for kind in TYPES:
             if not self._has(always, kind):
@@ -162,6 +179,11 @@ class KeyRules:
             return True
         joined = reduce(conjunction, (children[i] for i in sorted(some)))
         return self._costs.of_form(joined) is not None
+
+
+def _rest(group: PropertyGroup) -> Regex:
+    """The keys that no pattern of a group is about."""
+    return complement(alt(*(keys for keys, _ in group.patterns)))
 
 
 def _only(form: NormalForm, kind: str) -> NormalForm:

@@ -295,7 +295,7 @@ class ObjectMatcher:
         return [
             (key_class, left)
             for key_class, left in self._unread_classes(at)
-            if key_class.other(at.seen) is not None
+            if not any(map(key_class.has, at.seen)) or key_class.other(at.seen) is not None
         ]
 
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
