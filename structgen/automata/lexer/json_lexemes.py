@@ -91,7 +91,8 @@ def bits(flags: Sequence[bool]) -> int:
     """The flags as a number, the first as its lowest bit."""
     mask = 0
     for i, flag in enumerate(flags):
-        mask |= flag << i
+        if flag:
+            mask |= 1 << i
     return mask
 
 

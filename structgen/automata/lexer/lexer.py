@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from structgen.regular.charset import ALL, CharSet
+from structgen.regular.charset import CharSet, refine
 from structgen.regular.expressions.nodes import Literal, Words, open_ended_index
 from structgen.regular.regex import ANY, EMPTY
 from structgen.regular.words import WordRange
@@ -123,25 +123,14 @@ def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     place = only_live_index(vector)
     if place is not None:
         return [(chars, with_only(vector, place, after)) for chars, after in vector[place].moves()]
-    parts: list[tuple[CharSet, dict[int, Language]]] = [(ALL, {})]  # the live languages by index
-    for at, language in enumerate(vector):
-        moves = language.moves()
-        refined: list[tuple[CharSet, dict[int, Language]]] = []
-        for rest, alive in parts if moves else ():
-            for chars, after in moves:
-                both = rest & chars
-                if both:
-                    refined.append((both, {**alive, at: after}))
-                    rest = rest - chars
-            if rest:
-                refined.append((rest, alive))
-        parts = refined or parts
-    places = range(len(vector))
-    return [
-        (chars, tuple([alive.get(place, EMPTY) for place in places]))
-        for chars, alive in parts
-        if alive
-    ]
+    moves = [(chars, (at, after)) for at, x in enumerate(vector) for chars, after in x.moves()]
+    found: list[tuple[CharSet, Vector]] = []
+    for chars, alive in refine(moves):
+        after: list[Language] = [EMPTY] * len(vector)
+        for at, language in alive:
+            after[at] = language
+        found.append((chars, tuple(after)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
     few = len({*vector} - {EMPTY}) < WIDE
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
         raise TooLargeError  # after most characters one is left, which has an automaton of its own
-    whole = not any(isinstance(language, And | Not) for language in vector)
+    whole = all(language.plain for language in vector)
     for unions in (False,) if whole else (False, True):  # whole unions mean fewer parts
         found: dict[Regex, None] = {}
         for language in vector:
@@ -153,11 +153,11 @@ def _rules_out_many(language: Regex) -> bool:
 
 
 def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
-    """Collect the parts of an expression. unions: whether small ones are taken apart."""
+    """Collect the parts of an expression. unions: whether small plain ones are taken apart."""
     if isinstance(node, Not):
         _take_apart(node.body, parts, unions=unions)
     elif isinstance(node, And) or (
-        unions and isinstance(node, Alt) and len(node.parts) <= FEW_PARTS
+        isinstance(node, Alt) and (not node.plain or (unions and len(node.parts) <= FEW_PARTS))
     ):
         for part in node.parts:
             _take_apart(part, parts, unions=unions)

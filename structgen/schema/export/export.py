@@ -23,8 +23,8 @@ from structgen.schema.export.rules import DEFINITION, violations
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS, TYPES
 from structgen.schema.normal_form.cases import Case, Cases, Effect, Members, pointer_of
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
-from structgen.schema.normal_form.forms import conjunction
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.inspection import Inspection

@@ -6,8 +6,9 @@ from typing import Any
 
 from structgen.errors import SpecError
 from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.alternatives import conjoin_arrays
 from structgen.schema.normal_form.expressions import TRUE, Expr
-from structgen.schema.normal_form.forms import ANY_ARRAY, ArrayAlt, Contains, conjoin_arrays
+from structgen.schema.normal_form.forms import ANY_ARRAY, ArrayAlt, Contains
 from structgen.schema.normal_form.logic import array_containing
 
 

@@ -106,6 +106,11 @@ def is_listing(value: Any) -> bool:
     return says in ({"enum"}, {"const"})
 
 
+def excludes_listing(schema: dict[str, Any]) -> bool:
+    """Whether a subschema has nothing but `not` of some constants."""
+    return "not" in schema and schema.keys() - ANNOTATIONS == {"not"} and is_listing(schema["not"])
+
+
 def _type_of(value: Any) -> str:
     names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
     return names.get(type(value), "another type")

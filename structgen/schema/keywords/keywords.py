@@ -39,6 +39,8 @@ from structgen.schema.keywords.scalars import (
 )
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
+from structgen.schema.normal_form.alternatives import simplified
+from structgen.schema.normal_form.combination import clauses_of, conjunction, disjunction
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANYTHING,
@@ -48,12 +50,8 @@ from structgen.schema.normal_form.forms import (
     NormalForm,
     ObjectAlt,
     PropertyGroup,
-    conjunction,
-    disjunction,
-    simplified,
 )
-from structgen.schema.normal_form.logic import overlapping
-from structgen.schema.objects.clauses import clauses_of
+from structgen.schema.normal_form.logic import overlapping, telling_keys
 
 if TYPE_CHECKING:
     from structgen.schema.keywords.schemas import Schemas
@@ -129,11 +127,18 @@ def one_of(s: Subschema) -> None:
     Each branch is conjoined with the negations of those that it may overlap with.
     """
     forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
+    context = s.sole_objects()
+    telling: dict[tuple[int, int], list[str]] = {}
     cases = []
-    for form, others in zip(forms, overlapping(forms, s.schemas.peek), strict=True):
+    for index, others in enumerate(overlapping(forms, s.schemas.peek)):
+        form = case = forms[index]
         for other in others:
-            form = conjunction(form, s.negated_form(forms[other], "oneOf"), s.at("oneOf"))
-        cases.append(form)
+            pair = min(index, other), max(index, other)
+            if pair not in telling:
+                telling[pair] = telling_keys(form, forms[other], context, s.schemas.peek)
+            negation = s.negated_form(forms[other], "oneOf", telling[pair])
+            case = conjunction(case, negation, s.at("oneOf"))
+        cases.append(case)
     s.require(disjunction(cases, s.at("oneOf")))
 
 

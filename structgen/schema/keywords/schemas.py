@@ -23,10 +23,16 @@ from structgen.errors import (
 from structgen.regular.regex import Regex
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.keywords import keywords, simple
-from structgen.schema.keywords.constants import constants, is_listing, listed
+from structgen.schema.keywords.constants import (
+    constants,
+    excludes_listing,
+    is_listing,
+    listed,
+)
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
+from structgen.schema.normal_form.combination import conjunction, disjunction
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import (
     FALSE,
@@ -42,8 +48,6 @@ from structgen.schema.normal_form.forms import (
     NOTHING,
     NormalForm,
     children_of,
-    conjunction,
-    disjunction,
 )
 from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
@@ -96,7 +100,7 @@ class Schemas:
         self._negations: dict[Expr, Expr] = {}
         self._copies = Copies()
         self._unions: dict[tuple[Expr, ...], Expr] = {}
-        self._negated_forms: dict[NormalForm, NormalForm] = {}
+        self._negated_forms: dict[tuple[NormalForm, tuple[str, ...]], NormalForm] = {}
         self.costs = Costs(self, declared, gap, free=free_costs(declared, gap))
         self._references = References(schema, registry)
         documents = [] if registry is None else [registry[uri].contents for uri in registry]
@@ -123,6 +127,8 @@ class Schemas:
             lists = "enum" in schema or "const" in schema
             values = partial(listed, schema, at.dialect) if lists else None
             atom = self._atoms[key] = Atom(schema, at, values)
+            if excludes_listing(schema):
+                atom.excluded_values = listed(schema["not"], at.dialect) or frozenset()
         return atom
 
     def _expr(self, schema: Any, place: Place, path: Path | None) -> Expr:
@@ -290,9 +296,16 @@ class Schemas:
             return FALSE if expr == TRUE else TRUE
         if len(expr) == 1 and expr[0].negation is not None:
             return (expr[0].negation,)
+        if not any(map(self._restricts, expr)):
+            return FALSE
         if expr not in self._negations:
             self._negations[expr] = (self._negation_atom(expr),)
         return self._negations[expr]
+
+    def _restricts(self, atom: Atom) -> bool:
+        """Whether an atom may restrict anything; a subschema of annotations does not."""
+        value = atom.value
+        return not isinstance(value, dict) or not value.keys().isdisjoint(keywords.KEYWORDS)
 
     def _negation_atom(self, expr: Expr) -> Atom:
         """The atom that negates `expr`; subschemas that are equal word for word share one."""
@@ -301,7 +314,9 @@ class Schemas:
         first = self._copies.first(expr[0])
         negation = first.negation
         if negation is None:
-            negation = first.negation = Atom(Negation((first,)), first.location)
+            excluded = first.excluded_values
+            constants = self.one_of(excluded)[0] if excluded else None
+            negation = first.negation = constants or Atom(Negation((first,)), first.location)
             negation.negation = first
             if is_listing(first.value):
                 negation.excluded_values = first.allowed or frozenset()
@@ -319,11 +334,15 @@ class Schemas:
             self._unions[some] = (Atom(Union(some), some[0][0].location),)
         return self._unions[some]
 
-    def negated_form(self, form: NormalForm, location: str) -> NormalForm:
-        """The negation of a normal form. Raises BudgetError with this location."""
-        if form not in self._negated_forms:
-            self._negated_forms[form] = negated(form, self.negation, location)
-        return self._negated_forms[form]
+    def negated_form(
+        self, form: NormalForm, location: str, telling: tuple[str, ...] = ()
+    ) -> NormalForm:
+        """See `logic.negated`. Raises BudgetError with this location."""
+        found = self._negated_forms.get((form, telling))
+        if found is None:
+            found = negated(form, self.negation, location, telling)
+            self._negated_forms[form, telling] = found
+        return found
 
     def peek(self, expr: Expr) -> NormalForm | None:
         """The normal form of an expression; None while one of its atoms is being expanded."""

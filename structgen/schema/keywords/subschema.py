@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.numbers.language import to_fraction
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
-from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm, ObjectAlt
 from structgen.util.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ class Subschema:
         """The normal form of a subschema that applies to the same value."""
         return self.schemas.normal_form(self.child(schema, *path))
 
-    def negated_form(self, form: NormalForm, keyword: str) -> NormalForm:
-        """The negation of a normal form that belongs to `keyword`."""
-        return self.schemas.negated_form(form, self.at(keyword))
+    def negated_form(
+        self, form: NormalForm, keyword: str, telling: Sequence[str] = ()
+    ) -> NormalForm:
+        """The negation of a normal form that belongs to `keyword` (see `logic.negated`)."""
+        return self.schemas.negated_form(form, self.at(keyword), tuple(telling))
 
     def broken(self, keyword: str, expected: str) -> SpecError:
         """The error for a keyword with a value that it cannot have."""
@@ -77,11 +80,16 @@ class Subschema:
         form = ANYTHING
         try:
             for part in self.conjuncts:
-                form = conjunction(form, part)
+                form = conjunction(form, part, self.at())
         except BudgetError as error:
             error.location = error.location or self.at()
             raise
         return form
+
+    def sole_objects(self) -> list[ObjectAlt]:
+        """The alternatives of objects that all keywords so far demand in any case."""
+        sole = [form.objects for form in self.conjuncts if isinstance(form.objects, tuple)]
+        return [objects[0] for objects in sole if len(objects) == 1]
 
     def count(self, keyword: str) -> int | None:
         """The value of a keyword that is a non-negative integer, None if absent."""

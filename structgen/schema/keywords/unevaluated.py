@@ -4,25 +4,36 @@ Every alternative is annotated with the keys and items that it evaluates. A valu
 alternatives at once, and then all their keys count as evaluated. To demand more alternatives at
 once only evaluates more, so the union over all conjunctions of alternatives is exact (JSON Schema
 core 2020-12, section 11). It is built by closing the set of alternatives under conjunctions that
-evaluate more than their parts.
+evaluate more than their parts. Of many alternatives of objects there would be too many
+conjunctions; they become clauses: a key must fit, or an alternative that evaluates it must hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import prod
 from typing import TypeVar
 
-from structgen.regular.regex import ANY, complement
+from structgen.regular.infinite import members
+from structgen.regular.regex import ANY, Regex, complement, intersect, matches, words
 from structgen.schema.keywords.subschema import Subschema
-from structgen.schema.normal_form.expressions import TRUE
+from structgen.schema.normal_form.alternatives import conjoin_arrays, conjoin_objects, simplified
+from structgen.schema.normal_form.combination import (
+    Choice,
+    check_alternative_count,
+    choices_of,
+    clauses_of,
+    distributed,
+    product_of,
+)
+from structgen.schema.normal_form.expressions import TRUE, Expr
 from structgen.schema.normal_form.forms import (
     ArrayAlt,
+    Clause,
+    ForAll,
     ObjectAlt,
     PropertyGroup,
-    check_alternative_count,
-    conjoin_arrays,
-    conjoin_objects,
 )
 from structgen.schema.normal_form.logic import covers
 
@@ -30,23 +41,90 @@ from structgen.schema.normal_form.logic import covers
 def unevaluated_properties(s: Subschema) -> None:
     """`unevaluatedProperties`: what members must fit that no other keyword evaluates.
 
-    Adds to each alternative a `PropertyGroup` about the keys that are not evaluated in it.
+    Where there are few alternatives each gets a `PropertyGroup` about the keys that are not
+    evaluated in it; where there are many, clauses say when a key is evaluated.
     """
     child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
     form = s.conjunction()
-    alternatives = form.objects
-    if child != TRUE:
-        location = s.at("unevaluatedProperties")
-        alternatives = _closed_under_conjunction(
-            alternatives, conjoin_objects, _evaluates_keys, location
+    if child == TRUE:
+        choices = choices_of(form.objects)
+    else:
+        choices = _evaluated_by_clauses(choices_of(form.objects), child) or _evaluated_by_groups(
+            tuple(form.objects), child, s.at("unevaluatedProperties")
         )
+    marked = [tuple(replace(o, evaluated=ANY) for o in choice) for choice in choices]
+    objects = product_of(tuple(marked), s.at("unevaluatedProperties"))
+    s.conjuncts = [replace(form, objects=objects)]
+
+
+def _evaluated_by_groups(
+    alternatives: Choice, child: Expr, location: str
+) -> tuple[tuple[ObjectAlt, ...]]:
+    """One choice: a group about the keys not evaluated in each conjunction of alternatives."""
     objects = []
-    for o in alternatives:
+    for o in _closed_under_conjunction(alternatives, conjoin_objects, _evaluates_keys, location):
         groups = o.groups
-        if child != TRUE and o.evaluated is not ANY:
+        if o.evaluated is not ANY:
             groups = (*groups, PropertyGroup({}, ((complement(o.evaluated), child),)))
-        objects.append(replace(o, groups=groups, evaluated=ANY))
-    s.conjuncts = [replace(form, objects=tuple(objects))]
+        objects.append(replace(o, groups=groups))
+    return (tuple(objects),)
+
+
+def _evaluated_by_clauses(choices: tuple[Choice, ...], child: Expr) -> tuple[Choice, ...] | None:
+    """The choices, and one alternative more: clauses, one or a few for each key.
+
+    A key fits `child`, or an alternative holds that evaluates it. None if there are few choices, or
+    clauses cannot say that.
+    """
+    if prod(map(len, choices)) <= MAX_CLOSED:
+        return None
+    regions = _regions([o.evaluated for choice in choices for o in choice])
+    if regions is None:
+        return None
+    found: list[Clause] = []
+    for keys, evaluating in regions:
+        parts = [[Clause((ForAll(keys, child),))]]
+        for choice in choices:
+            holding = [o for o in choice if o.evaluated in evaluating]
+            if len(holding) == len(choice):
+                break  # one of them holds in any case
+            said = [clauses_of(o) for o in choice]
+            if None in said:
+                return None
+            listed = [frozenset(clauses or ()) for clauses in said]
+            common = frozenset.intersection(*listed)
+            parts += [
+                [clause for clause in clauses or () if clause not in common]
+                for o, clauses in zip(choice, said, strict=True)
+                if o in holding
+            ]
+        else:
+            joined = distributed(parts)
+            if joined is None:
+                return None
+            found += joined
+    clauses = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(found))))
+    return (*choices, () if clauses is None else (clauses,))
+
+
+def _regions(evaluated: list[Regex]) -> Iterable[tuple[str | Regex, frozenset[Regex]]] | None:
+    """Keys, or languages of them, each with all languages that they are in; None if too many."""
+    languages = [*dict.fromkeys(evaluated)]
+    lists = [members(language) for language in languages]
+    names = sorted({name for listed in lists for name in listed or ()})
+    parts: list[tuple[Regex, frozenset[Regex]]] = [(complement(words(names)), frozenset())]
+    for language, listed in zip(languages, lists, strict=True):
+        if listed is not None:
+            continue
+        halves = []
+        for keys, inside in parts:
+            halves.append((intersect(keys, language), inside | {language}))
+            halves.append((intersect(keys, complement(language)), inside))
+        parts = [(keys, inside) for keys, inside in halves if not keys.is_empty()]
+        if len(parts) > MAX_REGIONS:
+            return None
+    named = ((n, frozenset(x for x in languages if matches(x, n))) for n in names)
+    return [*named, *parts]
 
 
 def unevaluated_items(s: Subschema) -> None:
@@ -68,6 +146,9 @@ def unevaluated_items(s: Subschema) -> None:
         arrays.append(replace(a, lists=lists, evaluated=None))
     s.conjuncts = [replace(form, arrays=tuple(arrays))]
 
+
+MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
+MAX_REGIONS = 64  # languages that patterns may cut the keys into
 
 AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
 

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from structgen.automata.pushdown.machine import Capture, Frame, Stack
 from structgen.regular.regex import Regex
 from structgen.schema.arrays.contains import ItemProgress
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.costs import Costs, known_cost
-from structgen.schema.normal_form.forms import NormalForm, conjunction
+from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import Value, members
 
 

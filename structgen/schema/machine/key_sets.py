@@ -23,6 +23,7 @@ from structgen.automata.pushdown.machine import (
     NewText,
     Pop,
 )
+from structgen.regular.regex import Regex
 from structgen.schema.machine.frames import JsonFrame, Thread
 from structgen.schema.machine.lexemes import after_member, before_lexeme, before_next, key_start
 from structgen.schema.machine.unique_words import WordSet
@@ -141,9 +142,14 @@ class KeySetFrames:
 
     def _unnamed_key(self, names: NameSet, mask: int) -> NewText | None:
         """The frame after a key without a name, which is in the languages of `mask`."""
-        for key_class in names.thread.matcher.key_classes:
-            if mask >> (names.open.others.index(key_class.language) + 1) & 1:  # bit 0: names
-                return NewText(self._value(names, key_class.child))
+        matcher: ObjectMatcher = names.thread.matcher
+
+        def is_in(keys: Regex) -> bool:
+            return bool(mask >> (names.open.others.index(keys) + 1) & 1)  # bit 0: names
+
+        for key_class in matcher.key_classes:
+            if is_in(key_class.language):
+                return NewText(self._value(names, matcher.child_of(key_class, is_in)))
         return None
 
     def _value(self, names: NameSet, child: Expr) -> JsonFrame:
@@ -189,9 +195,10 @@ class KeySetFrames:
 
     def _begin_open(self, names: NameSet) -> None:
         """Set what the frame of an object just opened begins with."""
-        key_classes = names.thread.matcher.key_classes
+        matcher: ObjectMatcher = names.thread.matcher
+        languages = (keys for c in matcher.key_classes for keys in matcher.languages_of(c))
         names.open.high, names.open.allowed = names.size, allowed(names)
-        names.open.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
+        names.open.others = tuple(dict.fromkeys(languages))
         names.open.entry = before_lexeme(self._layout.inner)
         names.open.lexeme = self._key_start(names, closing=not names.required)
 

@@ -33,6 +33,7 @@ from structgen.automata.pushdown.machine import (
     Stack,
     goto,
 )
+from structgen.regular.regex import Regex
 from structgen.regular.words import WordRange, word_range
 from structgen.schema.machine.frames import (
     JsonFrame,
@@ -246,12 +247,16 @@ class JsonMachine(Machine[JsonFrame]):
 
     def _unnamed_key(self, frame: JsonFrame, mask: int) -> NewText | None:
         """The frame after some key without a name, which is in the languages of `mask`."""
+
+        def is_in(keys: Regex) -> bool:
+            return bool(mask >> (frame.others.index(keys) + 1) & 1)  # bit 0: names
+
         taken = [
             (t, transition)
             for t in frame.threads
-            for key_class, left in t.matcher.next_key_classes(t.progress)
-            if mask >> (frame.others.index(key_class.language) + 1) & 1  # bit 0: names
-            for transition in t.matcher.transitions_by_class(t.progress, key_class, left)
+            for key_class in t.matcher.open_key_classes(t.progress)
+            if is_in(key_class.language)
+            for transition in t.matcher.transitions_by_class(t.progress, key_class, is_in)
         ]
         after = self._await_value(frame, taken)
         return None if after is None else NewText(after)
@@ -369,8 +374,12 @@ class JsonMachine(Machine[JsonFrame]):
         # where only the class of an unnamed key matters, the engine refuses keys that come twice
         by_class = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
         key_classes: list[KeyClass] = []
+        languages: dict[Regex, None] = {}
         if by_class:
-            key_classes = [c for t in threads for c in t.matcher.open_key_classes(t.progress)]
+            for t in threads:
+                for key_class in t.matcher.open_key_classes(t.progress):
+                    key_classes.append(key_class)
+                    languages.update(dict.fromkeys(t.matcher.languages_of(key_class)))
         if alone and matcher.spans and (by_class or not matcher.next_unnamed(progress)):
             by_class = True
             frame.low, frame.high = matcher.span(progress)
@@ -380,7 +389,7 @@ class JsonMachine(Machine[JsonFrame]):
                 frame.others = next_unnamed(frame)
             names = self._names_of(frame, next_names(frame), key_classes)
         if by_class:
-            frame.others = tuple(dict.fromkeys(key_class.language for key_class in key_classes))
+            frame.others = tuple(languages)
         frame.lexeme = key_start(names, frame.others, self._layout, closing, by_class)
 
     def _names_of(

@@ -8,7 +8,7 @@ is mostly one clause (see `forms.Clause`), so that negating it does not multiply
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from typing import Any
@@ -24,6 +24,8 @@ from structgen.regular.regex import (
     matches,
     words,
 )
+from structgen.schema.normal_form.alternatives import simplified
+from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import (
     FALSE,
     TRUE,
@@ -44,17 +46,19 @@ from structgen.schema.normal_form.forms import (
     NormalForm,
     ObjectAlt,
     PropertyGroup,
-    conjunction,
-    simplified,
 )
 
 Negate = Callable[[Expr], Expr]  # gives the negation of an expression
+MAX_TELLING = 8  # keys looked at to tell two alternatives apart
 MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apart
 
 
-def negated(form: NormalForm, negate: Negate, location: str = "") -> NormalForm:
+def negated(
+    form: NormalForm, negate: Negate, location: str = "", telling: Collection[str] = ()
+) -> NormalForm:
     """The normal form of the values that do not fit `form`.
 
+    telling: keys whose values are known not to fit `form`, so that it is enough if one is there.
     Raises BudgetError, with this location, when it has too many alternatives.
     """
     if form is ANYTHING:
@@ -74,7 +78,7 @@ def negated(form: NormalForm, negate: Negate, location: str = "") -> NormalForm:
         parts = tuple(_not_array(array, negate))
         result = conjunction(result, replace(ANYTHING, arrays=parts), location)
     for object_ in form.objects:
-        cases = tuple(_not_object(object_, negate))
+        cases = tuple(_not_object(object_, negate, telling))
         result = conjunction(result, replace(ANYTHING, objects=cases), location)
     return result
 
@@ -111,7 +115,7 @@ def array_containing(c: Contains, negate: Negate) -> ArrayAlt:
     return ArrayAlt(contains=(c,), least=c.start + c.least if c.least else 0)
 
 
-def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
+def _not_object(o: ObjectAlt, negate: Negate, telling: Collection[str]) -> Iterator[ObjectAlt]:
     """The alternatives of objects that break an obligation of `o`.
 
     One for each bound, one for each clause, and one for all other obligations together: the clause
@@ -121,9 +125,12 @@ def _not_object(o: ObjectAlt, negate: Negate) -> Iterator[ObjectAlt]:
         yield ObjectAlt(most=o.least - 1)
     if o.most is not None:
         yield ObjectAlt(least=o.most + 1)
-    broken: list[Literal] = [ForAll(key, FALSE) for key in o.required]
-    for group in o.groups:
-        broken += _not_group(group, negate)
+    # a required key that must fit something is missing or does not fit: one literal
+    broken: list[Literal] = [literal for group in o.groups for literal in _not_group(group, negate)]
+    broken = [x._replace(child=TRUE) if x.keys in telling else x for x in broken]
+    asked = {literal.keys for literal in broken}
+    broken = [ForAll(*x) if x.keys in o.required else x for x in broken]
+    broken += (ForAll(key, FALSE) for key in o.required if key not in asked)
     duals: list[tuple[Clause, ...]] = [
         tuple(Clause((dual,)) for dual in _duals(clause, negate)) for clause in o.clauses
     ]
@@ -169,6 +176,30 @@ def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
             found[i].append(j)
             found[j].append(i)
     return found
+
+
+def telling_keys(
+    form: NormalForm, other: NormalForm, context: Sequence[ObjectAlt], peek: Peek
+) -> list[str]:
+    """The keys that tell two forms apart where they are present: no value fits both children.
+
+    context: alternatives that hold as well.
+    """
+    if len(form.objects) != 1 or len(other.objects) != 1:
+        return []
+    (a,), (b,) = form.objects, other.objects
+    named = [key for group in a.groups for key in group.named]
+    shared = [key for key in named if any(key in group.named for group in b.groups)]
+    return [
+        key
+        for key in islice(dict.fromkeys(shared), MAX_TELLING)
+        if _exclude(
+            conjoin(*(object_child(o, key) for o in (*context, a))),
+            object_child(b, key),
+            peek,
+            MAX_DEPTH,
+        )
+    ]
 
 
 def _are_tagged(forms: Sequence[NormalForm]) -> bool:

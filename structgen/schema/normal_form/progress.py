@@ -22,8 +22,8 @@ class PendingClause(NamedTuple):
     """A clause on which the value that is being read has an influence.
 
     rest: the literals that the value does not decide; satisfiers: the clause is satisfied if the
-    value fits one of these (its `Exists` literals about the key); universals: `ForAll` literals
-    about the key, which stay in the clause if the value fits their child.
+    value fits one of these (its literals about the name, and `Exists` about languages that it is
+    in); universals: `ForAll` literals about such languages, which stay if the value fits.
     """
 
     rest: Clause

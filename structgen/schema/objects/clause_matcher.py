@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.infinite import is_infinite, members
+from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
@@ -26,6 +26,7 @@ from structgen.schema.objects.clauses import (
     greedily_completes,
     matches_key,
 )
+from structgen.schema.objects.deciding_values import DecidingValues, values_that_decide
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
@@ -69,7 +70,7 @@ class ClauseMatcher(ObjectMatcher):
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
-        self._quick_check = QuickCheck(self, self._surely_infinite, costs.satisfiable)
+        self._quick_check = QuickCheck(self, self._surely_infinite, costs)
 
     @cached_attribute
     def all_key_classes(self) -> tuple[KeyClass, ...]:
@@ -142,6 +143,9 @@ class ClauseMatcher(ObjectMatcher):
         first = Outcome(child, tuple(left), tuple(pending))
         if not self._costs.satisfiable(child):
             return []
+        values = values_that_decide(first.pending)
+        if values is not None:
+            return list(self._by_value(first, after, values))
         if self._can_finish(after._replace(open_clauses=first.worst)):
             return [self._transition(first, after)]  # as nearly always
         found: list[Outcome] = []
@@ -166,6 +170,16 @@ class ClauseMatcher(ObjectMatcher):
                     hint="negate fewer schemas of the same object at once",
                 )
         return [self._transition(way, after) for way in found]
+
+    def _by_value(
+        self, first: Outcome, after: Progress, values: DecidingValues
+    ) -> Iterator[Transition]:
+        """A transition for each outcome where constants decide, as the tag of a union does."""
+        for outcome, child in values.outcomes(first.child, self._costs):
+            clauses = (*first.left, *(first.pending[i].rest for i in outcome))
+            left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
+            if self._costs.satisfiable(child) and self._can_finish(left):
+                yield Transition(child, left)
 
     def _transition(self, way: Outcome, after: Progress) -> Transition:
         left = after._replace(open_clauses=way.left, pending=way.pending)
@@ -260,6 +274,17 @@ class ClauseMatcher(ObjectMatcher):
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """See `ObjectMatcher.open_key_classes`."""
         return [key_class for key_class, _ in self.next_key_classes(at)]
+
+    def transitions_by_class(
+        self, at: Progress, key_class: KeyClass, is_in: Callable[[Regex], bool]
+    ) -> list[Transition]:
+        """See `ObjectMatcher.transitions_by_class`; clauses may decide between several."""
+        del is_in  # a key is read against its class alone
+        key = key_class.other(at.seen - key_class.excluded)
+        found = [] if key is None else self.transitions(at, key)
+        if is_single(key_class.language):
+            return found
+        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
     def _can_finish(self, at: Progress) -> bool:
         """Whether the object can be completed from a progress without pending clauses."""

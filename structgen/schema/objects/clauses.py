@@ -9,10 +9,12 @@ properties is "one of them fails".
 An object is read key by key, and the clauses that are still open are part of what is known of it
 (`Progress.open_clauses`). What happens to a clause when a member comes:
 
-1. Literals about other keys stay. Those about this key are decided by its value: an `Exists` that
-   holds satisfies the clause, a `ForAll` that fails is dropped (`pending_clause`). While the value
-   is being read its clauses are *pending*; the machine reads it against all expressions that decide
-   (`PendingClause.observed`) at once, and afterwards drops what failed (`PendingClause.resolved`).
+1. Literals about other keys stay. Those about this key are decided by its value: one about the
+   name satisfies the clause if the value fits and is dropped otherwise; of those about a language,
+   an `Exists` that holds satisfies it, a `ForAll` that fails is dropped (`pending_clause`). While
+   the value is being read its clauses are *pending*; the machine reads it against all expressions
+   that decide (`PendingClause.observed`) at once, and afterwards drops what failed
+   (`PendingClause.resolved`).
 2. At the closing brace a clause holds if a `ForAll` is left in it: no further member comes.
 
 A key may be offered only if all clauses can still be satisfied. That is a satisfiability problem,
@@ -27,15 +29,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.regex import ANY, Regex, matches
+from structgen.regular.regex import Regex, matches
 from structgen.regular.words import is_spellable
-from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
-from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal, ObjectAlt
+from structgen.schema.normal_form.expressions import (
+    TRUE,
+    Expr,
+    Values,
+    conjoin,
+    contradictory,
+    implied,
+)
+from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
+from structgen.schema.objects.deciding_values import Fitting, fitting_values, values_that_decide
 from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.schema.values import Value
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
 
 MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
 MAX_NAMES = 32  # names tried as the member that a literal about a language of keys asks for
@@ -69,9 +83,8 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
     about_key = literals_about(clause, key)
     if not about_key:
         return PendingClause(clause)
-    for i in about_key:
-        literal = clause[i]
-        if isinstance(literal, Exists) and implied(child, literal.child):
+    for literal in (clause[i] for i in about_key):
+        if _is_decided(literal) and implied(child, literal.child):
             return None
     rest: list[Literal] = []
     satisfiers: dict[Expr, None] = {}
@@ -81,7 +94,7 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
             rest.append(literal)
             continue
         possible = not contradictory(conjoin(child, literal.child))
-        if isinstance(literal, Exists):
+        if _is_decided(literal):
             if possible:
                 satisfiers[literal.child] = None
             if not isinstance(literal.keys, str):
@@ -94,19 +107,9 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
     return PendingClause(left, tuple(satisfiers), tuple(universals))
 
 
-def clauses_of(o: ObjectAlt) -> list[Clause] | None:
-    """The obligations of an alternative as clauses; None if clauses cannot express them.
-
-    A required key is the clause of one `Exists`, a property that of one `ForAll`.
-    """
-    plain = all(group.additional == TRUE and group.names is ANY for group in o.groups)
-    if not plain or o.least or o.most is not None:
-        return None
-    found: list[Clause] = [Clause((Exists(key, TRUE),)) for key in o.required]
-    for group in o.groups:
-        entries: list[tuple[str | Regex, Expr]] = [*group.named.items(), *group.patterns]
-        found += (Clause((ForAll(keys, child),)) for keys, child in entries if child != TRUE)
-    return [*found, *o.clauses]
+def _is_decided(literal: Literal) -> bool:
+    """Whether one member that fits makes a literal hold: no other member has the same name."""
+    return isinstance(literal, Exists) or isinstance(literal.keys, str)
 
 
 # -- the search for a way to finish -------------------------------------------------------------
@@ -243,6 +246,7 @@ def _with_literal(
 
 # -- a check that takes no search ---------------------------------------------------------------
 
+Claims = dict[str, Expr | frozenset[Value]]  # by key: what its value must fit, or be one of
 Allowed = dict[str | None, bool]  # by key: whether it may come next; None: a key no clause is about
 
 
@@ -281,27 +285,31 @@ class ClauseIndex:
 class QuickCheck:
     """Sufficient conditions, found without search, for the clauses of an object to be satisfiable.
 
-    Each clause is satisfied on its own: by an optional key left out, by an optional member still to
-    come (one value for several clauses if it can fit all), or by a required member that can differ
-    from finitely many values.
+    Each clause is satisfied on its own: by an optional key left out, or by a member still to come
+    (one value for several clauses if it can fit all).
     """
 
     def __init__(
         self,
         matcher: ObjectMatcher,
         surely_infinite: Callable[[str], bool],
-        satisfiable: Callable[[Expr], bool],
+        costs: Costs,
     ) -> None:
         """surely_infinite: whether infinitely many values fit what the value of a key must fit."""
         self._matcher = matcher
         self._surely_infinite = surely_infinite
-        self._satisfiable = satisfiable
+        self._costs = costs
+        self._satisfiable = costs.satisfiable
         self._omissions = Omissions(matcher.required)
         self._pending: dict[str, dict[Clause, PendingClause | None]] = {}
         self._by_value: dict[str, dict[Clause | None, bool]] = {}  # see `_value_may_satisfy`
         self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
         self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
+        self._listed: dict[str, Values] = {}  # by required key, the constants that its value is of
+        self._fittings: dict[Expr, Fitting | None] = {}
+        self._are_infinite: dict[str, bool] = {}  # by required key
+        self._by_value_asked: dict[tuple[str, Expr], bool] = {}  # see `_claim_value`
         self._last = (Progress(), *self._index_at(Progress()))  # the progress of the last question
 
     def pending(self, clause: Clause, key: str) -> PendingClause | None:
@@ -351,6 +359,9 @@ class QuickCheck:
                 allowed[None] = not self._unsatisfied(index.need_member, at, at.open_clauses)
             return allowed[None] and self._value_may_satisfy(None, key)
         touched = [clause for clause in touched if not self.is_satisfied_by_order(clause, key)]
+        decided = self._allows_by_value(at, key, touched)
+        if decided is not None:
+            return decided
         need_member = [clause for clause in index.need_member if clause not in touched]
         # a touched clause with other keys to leave out is satisfied by these
         hit = [clause for clause in touched if omissions[clause] <= {key}]
@@ -363,6 +374,23 @@ class QuickCheck:
         if not left:
             return self._value_may_satisfy(None, key)
         return len(left) == 1 and left[0] in rests and self._value_may_satisfy(rests[left[0]], key)
+
+    def _allows_by_value(self, at: Progress, key: str, touched: list[Clause]) -> bool | None:
+        """The same where constants decide about all `touched` clauses; None where they do not."""
+        pending = [p for p in (self.pending(clause, key) for clause in touched) if p is not None]
+        values = values_that_decide(pending)
+        if values is None:
+            return None
+        child = self._matcher.child(key)
+        others = [clause for clause in at.open_clauses if clause not in touched]
+        after = self._matcher.advance(at, key)
+        for outcome, asked in values.outcomes(child, self._costs):
+            clauses = (*others, *(pending[i].rest for i in outcome))
+            if () not in clauses and self._satisfiable(asked):
+                at_worst = after._replace(open_clauses=clauses)
+                if self.surely_satisfiable(at_worst):
+                    return True
+        return False
 
     def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, Clause]:
         """What is at worst left of each clause that `key` does not satisfy, and of which."""
@@ -386,7 +414,8 @@ class QuickCheck:
         clauses: all that are open. Where members that are to come are all the omissions of one of
         these, it might fail, so that none of them counts.
         """
-        left = [clause for clause in need_member if not self._satisfied_by_required(clause, at)]
+        asked: Claims = {}
+        left = [c for c in need_member if not self._satisfied_by_required(c, at, asked)]
         claimed: dict[str, Expr] = {}
         still = [clause for clause in left if not self._claim_member(clause, at, claimed)]
         omissions = (self._omissions[clause] for clause in clauses) if claimed else ()
@@ -442,20 +471,60 @@ class QuickCheck:
             known[clause] = any(self._satisfiable(conjoin(child, x)) for x in asked)
         return known[clause]
 
-    def _satisfied_by_required(self, clause: Clause, at: Progress) -> bool:
-        """Whether the value of some required key that is still to come satisfies a clause.
+    def _satisfied_by_required(self, clause: Clause, at: Progress, asked: Claims) -> bool:
+        """Whether the value of some required key that is still to come may satisfy a clause.
 
-        It does if it has only to be none of some values, and infinitely many others are possible.
+        asked: by key, what such values must fit for other clauses; this one is added.
         """
         matcher = self._matcher
         for literal in clause:
             key = literal.keys
-            if not isinstance(literal, Exists) or not isinstance(key, str):
-                continue
-            excludes_only = all(atom.excluded_values for atom in literal.child)
-            if key not in matcher.required or not excludes_only:
+            if not isinstance(key, str) or key not in matcher.required:
                 continue
             read = matcher.position(key) < at.position if matcher.declared else key in at.seen
-            if not read and self._surely_infinite(key):
+            if not read and self._claim_value(key, literal.child, asked):
                 return True
         return False
+
+    def _claim_value(self, key: str, child: Expr, asked: Claims) -> bool:
+        """Whether the value of a required key may fit `child` besides what is `asked` of it.
+
+        If it is one of some constants these are narrowed down; else it is enough that it has only
+        to be none of some values, and infinitely many others are possible.
+        """
+        before = asked.get(key)
+        if before is None and key not in self._listed:
+            own = self._fitting(self._matcher.child(key))
+            some = own is not None and own.listed is not None
+            self._listed[key] = frozenset(filter(own.has, own.listed)) if some else None
+        values = self._listed[key] if before is None else before
+        fitting = self._fitting(child)
+        if isinstance(values, frozenset) and fitting is not None:
+            left = fitting.among(values)
+            if left:
+                asked[key] = left
+            return bool(left)
+        if isinstance(before, frozenset):
+            return False
+        joined = conjoin(before or TRUE, child)
+        excludes_only = all(atom.excluded_values for atom in joined)
+        if not (excludes_only and self._infinite(key)):
+            claim = key, joined
+            if claim not in self._by_value_asked:
+                whole = conjoin(self._matcher.child(key), joined)
+                self._by_value_asked[claim] = self._satisfiable(whole)
+            if not self._by_value_asked[claim]:
+                return False
+        asked[key] = joined
+        return True
+
+    def _fitting(self, expr: Expr) -> Fitting | None:
+        """See `fitting_values`; found once for each expression."""
+        if expr not in self._fittings:
+            self._fittings[expr] = fitting_values(expr)
+        return self._fittings[expr]
+
+    def _infinite(self, key: str) -> bool:
+        if key not in self._are_infinite:
+            self._are_infinite[key] = self._surely_infinite(key)
+        return self._are_infinite[key]

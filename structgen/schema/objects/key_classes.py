@@ -18,7 +18,7 @@ from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.expressions.nodes import Literal
 from structgen.regular.infinite import is_infinite
-from structgen.regular.regex import EMPTY, Regex, complement, intersect, shortest, words
+from structgen.regular.regex import EMPTY, Regex, complement, intersect, matches, shortest, words
 from structgen.schema.normal_form.expressions import Expr, conjoin
 from structgen.schema.normal_form.forms import PropertyGroup
 from structgen.util.cached import cached_attribute
@@ -42,6 +42,10 @@ class KeyClass:
     def keys(self) -> Regex:
         """The language of the keys."""
         return intersect(self.language, complement(words(self.excluded)))
+
+    def has(self, key: str) -> bool:
+        """Whether a key is in the class."""
+        return key not in self.excluded and matches(self.language, key)
 
     @property
     def first(self) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from structgen.regular.expressions.build import text_of
 from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single
 from structgen.regular.regex import (
     ANY,
@@ -22,12 +23,11 @@ from structgen.regular.regex import (
     alt,
     complement,
     intersect,
-    matches,
     shortest,
     words,
 )
 from structgen.regular.words import WordRange, is_spellable, word_range
-from structgen.schema.normal_form.expressions import FALSE, Children, Expr, conjoin
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import ObjectAlt
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import (
@@ -38,10 +38,13 @@ from structgen.schema.normal_form.progress import (
     closing_cost,
 )
 from structgen.schema.objects.key_classes import KeyClass, count, written_key
+from structgen.schema.objects.key_rules import KeyRules
 from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
+
+MAX_SPLITTING = 4  # patterns that may split the keys of an object into classes
 
 
 class ObjectMatcher:
@@ -69,10 +72,10 @@ class ObjectMatcher:
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         if key not in self._children:
-            if key in self._index:
+            if key in self._index or self.key_rules is not None:
                 child = object_child(self.alt, key)
             else:
-                child = next((c.child for c in self.all_key_classes if matches(c.keys, key)), FALSE)
+                child = next((c.child for c in self.all_key_classes if c.has(key)), FALSE)
             self._children[key] = child
         return self._children[key]
 
@@ -88,8 +91,31 @@ class ObjectMatcher:
         return tuple(key_classes)
 
     @cached_attribute
+    def key_rules(self) -> KeyRules | None:
+        """The rules about keys that are not named, where patterns might overlap in many ways."""
+        patterns = sum(len(group.patterns) for group in self.alt.groups)
+        few = patterns <= MAX_SPLITTING or type(self) is not ObjectMatcher
+        return None if few else KeyRules(self.alt, self._costs)
+
+    def languages_of(self, key_class: KeyClass) -> tuple[Regex, ...]:
+        """The languages that a key of a class is read against, the class's own first."""
+        rules = self.key_rules
+        return (key_class.language,) if rules is None else rules.languages
+
+    def child_of(self, key_class: KeyClass, is_in: Callable[[Regex], bool]) -> Expr:
+        """What the value of a key of a class must fit; is_in: whether the key is in a language."""
+        return key_class.child if self.key_rules is None else self.key_rules.child(is_in)
+
+    @cached_attribute
     def key_classes(self) -> tuple[KeyClass, ...]:
-        """The classes of the keys that are not named and may come: some value fits their child."""
+        """The classes of the keys that are not named and may come: some value fits their child.
+
+        Where there are `key_rules`, all these keys are one class.
+        """
+        if self.key_rules is not None:
+            keys = self.key_rules.keys
+            key_class = KeyClass(keys, TRUE, frozenset(self.names))
+            return () if key_class.is_empty else (key_class,)
         return tuple(c for c in self.all_key_classes if self._costs.satisfiable(c.child))
 
     @cached_attribute
@@ -163,6 +189,8 @@ class ObjectMatcher:
         Without clauses it is enough that all classes together are infinite: they are open at once,
         so that a key that was begun may end in any of them.
         """
+        if self.key_rules is not None:
+            return self.key_rules.every_prefix_is_infinite
         languages = (key_class.language for key_class in self.key_classes)
         if all(is_single(keys) or every_prefix_is_infinite(keys) for keys in languages):
             return True
@@ -182,6 +210,8 @@ class ObjectMatcher:
         """Whether the set of names read is all that matters: any order, no bounds, no clauses."""
         if self.declared or not self._is_simple:
             return False
+        if self.key_rules is not None:
+            return self.key_rules.every_prefix_is_infinite
         return all(every_prefix_is_infinite(c.language) for c in self.key_classes)
 
     @cached_attribute
@@ -196,14 +226,16 @@ class ObjectMatcher:
         return self._index.get(name, len(self.names))
 
     def transitions_by_class(
-        self, at: Progress, key_class: KeyClass, left: Regex
+        self, at: Progress, key_class: KeyClass, is_in: Callable[[Regex], bool]
     ) -> list[Transition]:
-        """`transitions` of any of the keys `left` of a class, where `depends_on_class_only`."""
-        key = shortest(left)
-        found = [] if key is None else self.transitions(at, key)
+        """`transitions` of any fresh key of a class, where `depends_on_class_only`.
+
+        is_in: whether the key is in one of the languages that it is read against.
+        """
+        child = self.child_of(key_class, is_in)
         if is_single(key_class.language):
-            return found
-        return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
+            return [Transition(child, self._advance_unnamed(at, text_of(key_class.language)))]
+        return [Transition(child, self._advance_unnamed(at, "")._replace(seen=at.seen))]
 
     @cached_attribute
     def _other_count(self) -> int:
@@ -249,29 +281,35 @@ class ObjectMatcher:
         return found
 
     def next_unnamed(self, at: Progress) -> tuple[Regex, ...]:
-        """The languages, one per class, of keys without a name that may come next."""
-        return tuple(left for _, left in self.next_key_classes(at))
+        """The languages, one per class, of keys without a name that may come next.
+
+        Where there are `key_rules`, those that tell these keys apart follow.
+        """
+        left = tuple([left for _, left in self.next_key_classes(at)])
+        return left if self.key_rules is None or not left else (*left, *self.key_rules.told_apart)
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
-        if self.declared and self.misses_required(at):
-            return []
-        if self._is_bounded and not self._can_finish(self._advance_unnamed(at, "")):
+        if not self._has_room_for_unnamed(at):
             return []
         return [
             (key_class, left)
             for key_class, left in self._unread_classes(at)
-            if key_class.other(at.seen) is not None
+            if not any(map(key_class.has, at.seen)) or key_class.other(at.seen) is not None
         ]
 
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """The classes of which keys may come next, where `depends_on_class_only`."""
-        if (self.declared and self.misses_required(at)) or any(
-            k not in self._index for k in at.seen
-        ):
-            return [key_class for key_class, _ in self.next_key_classes(at)]
-        room = not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
-        return [*self.key_classes] if room else []
+        if not self._has_room_for_unnamed(at):
+            return []
+        read = [c for c in self.key_classes if is_single(c.language) and c.first in at.seen]
+        return [key_class for key_class in self.key_classes if key_class not in read]
+
+    def _has_room_for_unnamed(self, at: Progress) -> bool:
+        """Whether the order and the bounds allow a key without a name."""
+        if self.declared and self.misses_required(at):
+            return False
+        return not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
 
     def _unread_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes, and those of their keys that have not been read."""
@@ -285,7 +323,8 @@ class ObjectMatcher:
         """Whether `key` may come next."""
         index = self._index.get(key)
         if index is None:
-            return any(matches(keys, key) for keys in self.next_unnamed(at))
+            fresh = key not in at.seen and self._has_room_for_unnamed(at)
+            return fresh and any(key_class.has(key) for key_class in self.key_classes)
         if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
         if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
@@ -417,15 +456,22 @@ class ObjectMatcher:
         left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
         optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
         taken = set(at.seen)
-        for key_class in self.all_key_classes:
-            value = cost_of(key_class.child)
-            for _ in range(wanted if value is not None else 0):
-                key = shortest(intersect(key_class.keys, complement(words(taken))))
+        for keys in self._unnamed_languages():
+            for _ in range(wanted):
+                key = shortest(intersect(keys, complement(words(taken))))
                 if key is None:
                     break
                 taken.add(key)
+                value = cost_of(self.child(key))
                 optional.append(self._member_size(key, value))
         return [*sorted(size for size in optional if size is not None)[:wanted]]
+
+    def _unnamed_languages(self) -> Iterator[Regex]:
+        """Regexs of the keys that are not named."""
+        if self.key_rules is not None:
+            yield from self.key_rules.samples()
+        else:
+            yield from (key_class.keys for key_class in self.all_key_classes)
 
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many objects certainly fit.

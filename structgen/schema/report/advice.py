@@ -16,7 +16,8 @@ from structgen.errors import StructgenError
 from structgen.regular.regex import matches
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
-from structgen.schema.normal_form.forms import ANYTHING, NormalForm, conjunction
+from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.inspection import Inspection, Visit
 from structgen.schema.report.slips import (

@@ -1,0 +1,180 @@
+"""Conjunctions of alternatives: two of them joined, simplified by unit propagation, compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from structgen.regular.expressions.base import intern_in
+from structgen.regular.regex import EMPTY, Regex, alt
+from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin, contradictory, implied
+from structgen.schema.normal_form.forms import (
+    ANY_ARRAY,
+    ANY_OBJECT,
+    ArrayAlt,
+    Clause,
+    Exists,
+    ForAll,
+    ObjectAlt,
+    PropertyGroup,
+    is_pattern_exists,
+)
+
+MAX_COMPARED = 1000  # alternatives that are compared with each other
+
+AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
+
+
+_groups: WeakValueDictionary[tuple[str | Regex, Expr], PropertyGroup] = WeakValueDictionary()
+
+
+def _made_group(parts: tuple[str | Regex, Expr]) -> PropertyGroup:
+    keys, child = parts
+    return (
+        PropertyGroup({keys: child})
+        if isinstance(keys, str)
+        else PropertyGroup({}, ((keys, child),))
+    )
+
+
+def _most(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
+
+
+def conjoin_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
+    """The alternative of arrays that fit `a` and `b`; None if that is clearly empty."""
+    if a is ANY_ARRAY or b is ANY_ARRAY or _is_unconstrained(a):
+        return a if b is ANY_ARRAY else b
+    if a is b or _is_unconstrained(b):
+        return a
+    merged = ArrayAlt(
+        tuple(dict.fromkeys(a.lists + b.lists)),
+        max(a.least, b.least),
+        _most(a.most, b.most),
+        tuple(dict.fromkeys(a.contains + b.contains)),
+        a.unique or b.unique,
+        a.repeated or b.repeated,
+        None if None in {a.evaluated, b.evaluated} else max(a.evaluated or 0, b.evaluated or 0),
+        tuple(dict.fromkeys(a.evaluated_where + b.evaluated_where)),
+    )
+    if merged.most is not None and merged.least > merged.most:
+        return None
+    if merged.unique and merged.repeated:
+        return None
+    heads = min(merged.least, merged.prefix + 1)
+    return None if any(contradictory(merged.child(i)) for i in range(heads)) else merged
+
+
+def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
+    """The alternative of objects that fit `a` and `b`; None if that is clearly empty."""
+    if a is ANY_OBJECT or b is ANY_OBJECT or _is_unconstrained(a):
+        return a if b is ANY_OBJECT else b
+    if a is b or _is_unconstrained(b):
+        return a
+    merged = ObjectAlt(
+        tuple(dict.fromkeys(a.groups + b.groups)),
+        tuple(dict.fromkeys(a.required + b.required)),
+        max(a.least, b.least),
+        _most(a.most, b.most),
+        tuple(dict.fromkeys(a.clauses + b.clauses)),
+        alt(a.evaluated, b.evaluated),
+    )
+    return simplified(merged)
+
+
+def simplified(o: ObjectAlt) -> ObjectAlt | None:
+    """Unit propagation: the same objects with clauses of one literal turned into obligations.
+
+    Literals that cannot hold are dropped from their clauses, clauses that hold anyway are dropped
+    as a whole. None if a contradiction shows.
+    """
+    while True:
+        if o.most is not None and max(o.least, len(o.required)) > o.most:
+            return None
+        if any(contradictory(_known_child(o, key)) for key in o.required):
+            return None
+        clauses = [_open_literals(o, clause) for clause in o.clauses]
+        if () in clauses:
+            return None
+        left = tuple(dict.fromkeys(clause for clause in clauses if clause is not None))
+        # an `Exists` about a language of keys is no obligation that groups can express
+        single = next((c[0] for c in left if len(c) == 1 and not is_pattern_exists(c[0])), None)
+        if single is None:
+            return o if left == o.clauses else replace(o, clauses=left)
+        key, child = single.keys, single.child
+        group = intern_in(_groups, (key, child), _made_group)  # equal obligations are one object
+        o = replace(
+            o,
+            groups=o.groups if child == TRUE or group in o.groups else (*o.groups, group),
+            required=tuple(dict.fromkeys((*o.required, key)))
+            if isinstance(single, Exists) and isinstance(key, str)
+            else o.required,
+            clauses=tuple(c for c in left if c != (single,)),
+        )
+
+
+def _known_child(o: ObjectAlt, key: str) -> Expr:
+    """What the value of a key must fit, patterns not looked at."""
+    found = []
+    for group in o.groups:
+        if key in group.named:
+            found.append(group.named[key])
+        elif not group.patterns:
+            found.append(group.additional)
+    return conjoin(*found) if found else TRUE
+
+
+def _open_literals(o: ObjectAlt, clause: Clause) -> Clause | None:
+    """The literals that may still hold; None where one holds in any case."""
+    left = []
+    for literal in clause:
+        if not isinstance(literal.keys, str):
+            if isinstance(literal, ForAll) or not contradictory(literal.child):
+                left.append(literal)
+            continue
+        known = _known_child(o, literal.keys)
+        absent_holds = isinstance(literal, ForAll)
+        if (absent_holds or literal.keys in o.required) and implied(known, literal.child):
+            return None
+        if (absent_holds and literal.keys not in o.required) or not contradictory(
+            conjoin(known, literal.child)
+        ):
+            left.append(literal)
+    return clause if len(left) == len(clause) else Clause(left)
+
+
+def _is_unconstrained(a: ArrayAlt | ObjectAlt) -> bool:
+    """Whether an alternative has no obligations and no annotations."""
+    return a is ANY_ARRAY or a is ANY_OBJECT or not (_obligations(a) or annotations(a))
+
+
+def _obligations(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:
+    """The obligations of an alternative: if one set contains another, it is the stronger one."""
+    bounds: list[Any] = [("least", n) for n in (a.least,) if n]
+    bounds += [("most", n) for n in (a.most,) if n is not None]
+    if isinstance(a, ArrayAlt):
+        flags = ("unique",) * a.unique + ("repeated",) * a.repeated
+        return frozenset((*a.lists, *a.contains, *flags, *bounds))
+    wanted = (("required", key) for key in a.required)
+    return frozenset((*a.groups, *wanted, *a.clauses, *bounds))
+
+
+def annotations(a: ArrayAlt | ObjectAlt) -> Any:
+    """What `unevaluatedItems` and `unevaluatedProperties` use of an alternative; () if nothing."""
+    if isinstance(a, ArrayAlt):
+        return (a.evaluated, a.evaluated_where) if a.evaluated != 0 or a.evaluated_where else ()
+    return () if a.evaluated is EMPTY else (a.evaluated,)
+
+
+def without_subsumed(alternatives: tuple[AltT, ...]) -> tuple[AltT, ...]:
+    """The same union without the alternatives that another one, with less to ask, subsumes."""
+    if len(alternatives) > MAX_COMPARED:
+        return alternatives
+    sets = [(_obligations(a), annotations(a), i) for i, a in enumerate(alternatives)]
+    sets.sort(key=lambda entry: (len(entry[0]), entry[2]))
+    kept: list[tuple[frozenset[Any], Any, int]] = []
+    for wanted, notes, i in sets:  # by size: a subset comes before its supersets
+        if not any(w <= wanted and (not notes or n == notes) for w, n, _ in kept):
+            kept.append((wanted, notes, i))
+    return tuple(alternatives[i] for i in sorted(i for _, _, i in kept))

@@ -1,0 +1,304 @@
+"""Conjunction and disjunction of normal forms; conjunctions of many unions stay factors.
+
+Alternatives of arrays are multiplied out at once. Those of objects are kept as a `Product`, one
+*choice* of alternatives for each union, until somebody looks at them. If multiplying out would give
+more than MAX_MULTIPLIED alternatives, choices become clauses instead (`as_clauses`), by the law of
+distribution: a union of conjunctions of literals is a conjunction of disjunctions of them. So ten
+unions of two branches are ten clauses in one alternative, and not a thousand alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import overload
+
+from structgen.errors import BudgetError
+from structgen.regular.numbers.language import JSON_NUMBER
+from structgen.regular.numbers.set_operations import number_intersection
+from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, intersect, words
+from structgen.schema.normal_form.alternatives import (
+    AltT,
+    annotations,
+    conjoin_arrays,
+    conjoin_objects,
+    simplified,
+    without_subsumed,
+)
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
+from structgen.schema.normal_form.forms import (
+    ANY_OBJECT,
+    ANYTHING,
+    Clause,
+    Exists,
+    ForAll,
+    Literal,
+    NormalForm,
+    ObjectAlt,
+)
+
+MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
+MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without clauses
+MAX_DISTRIBUTED = 64  # clauses that one choice may become
+
+Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
+
+
+def conjunction(a: NormalForm, b: NormalForm, location: str = "") -> NormalForm:
+    """The normal form of the values that fit `a` and `b`.
+
+    Raises BudgetError, with this location, when there are more than MAX_ALTERNATIVES.
+    """
+    if a is ANYTHING:
+        return b
+    if b is ANYTHING:
+        return a
+    return NormalForm(
+        a.null and b.null,
+        a.true and b.true,
+        a.false and b.false,
+        _conjoin_languages(a.number, b.number, JSON_NUMBER, number_intersection),
+        _conjoin_languages(a.string, b.string, ANY, intersect),
+        _conjoin_alternatives(a.arrays, b.arrays, conjoin_arrays, location),
+        _conjoin_choices(a.objects, b.objects, location),
+    )
+
+
+def _conjoin_languages(
+    a: Regex, b: Regex, every: Regex, join: Callable[[Regex, Regex], Regex]
+) -> Regex:
+    """The intersection of two languages by `join`, without a call if one contains the other."""
+    if a is EMPTY or b is every or a is b:
+        return a
+    return b if b is EMPTY or a is every else join(a, b)
+
+
+def disjunction(forms: list[NormalForm], location: str = "") -> NormalForm:
+    """The normal form of the values that fit at least one of `forms`."""
+    if len(forms) == 1:
+        return forms[0]
+    arrays = tuple(dict.fromkeys(a for n in forms for a in n.arrays))
+    objects = tuple(dict.fromkeys(o for n in forms for o in n.objects))
+    annotated = any(map(annotations, arrays)) or any(map(annotations, objects))
+    if not annotated and any(n is ANYTHING for n in forms):
+        return ANYTHING
+    check_alternative_count(max(len(arrays), len(objects)), location)
+    return NormalForm(
+        any(n.null for n in forms),
+        any(n.true for n in forms),
+        any(n.false for n in forms),
+        alt(*(n.number for n in forms)),
+        alt(*(n.string for n in forms)),
+        arrays,
+        objects,
+    )
+
+
+def check_alternative_count(count: int, location: str, most: int = MAX_ALTERNATIVES) -> None:
+    """Raise BudgetError if a normal form would have too many alternatives."""
+    if count > most:
+        raise BudgetError(
+            f"combining alternatives gives {count} cases",
+            location=location,
+            expected=f"at most {most}",
+            hint="merge branches of anyOf, or use fewer of them together in allOf",
+        )
+
+
+def _conjoin_alternatives(
+    left: tuple[AltT, ...],
+    right: tuple[AltT, ...],
+    merge: Callable[[AltT, AltT], AltT | None],
+    location: str,
+    most: int = MAX_ALTERNATIVES,
+) -> tuple[AltT, ...]:
+    """All conjunctions of an alternative on the left and one on the right.
+
+    Raises BudgetError, with this location, when there are more than `most`.
+    """
+    if not left or not right:
+        return ()
+    if len(left) == len(right) == 1:
+        merged = merge(left[0], right[0])
+        return () if merged is None else (merged,)
+    found: dict[AltT, None] = {}
+    for a in left:
+        found.update(dict.fromkeys(m for b in right if (m := merge(a, b)) is not None))
+        check_alternative_count(len(found), location, most)
+    return without_subsumed(tuple(found))
+
+
+# -- products of choices ------------------------------------------------------------------------
+
+
+class Product(Sequence[ObjectAlt]):
+    """The alternatives of a conjunction of choices, found when they are first looked at."""
+
+    __slots__ = ("_found", "_location", "choices")
+
+    def __init__(self, choices: tuple[Choice, ...], location: str) -> None:
+        self.choices = choices
+        self._location = location
+        self._found: Choice | None = None
+
+    @property
+    def alternatives(self) -> Choice:
+        """All alternatives. Raises BudgetError if they are more than MAX_ALTERNATIVES."""
+        if self._found is None:
+            self._found = _multiplied(self.choices, self._location)
+        return self._found
+
+    def __len__(self) -> int:
+        return len(self.alternatives)
+
+    @overload
+    def __getitem__(self, index: int) -> ObjectAlt: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Choice: ...
+
+    def __getitem__(self, index: int | slice) -> ObjectAlt | Choice:
+        return self.alternatives[index]
+
+    def __iter__(self) -> Iterator[ObjectAlt]:
+        return iter(self.alternatives)
+
+
+def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:
+    """The choices of which some alternatives are the product."""
+    return objects.choices if isinstance(objects, Product) else (tuple(objects),)
+
+
+def _conjoin_choices(
+    left: Sequence[ObjectAlt], right: Sequence[ObjectAlt], location: str
+) -> Sequence[ObjectAlt]:
+    """The conjunction of two unions of objects: at once if neither has several alternatives."""
+    if left == ANYTHING.objects or right == ():
+        return right
+    if right == ANYTHING.objects or left == ():
+        return left
+    return product_of((*choices_of(left), *choices_of(right)), location)
+
+
+def product_of(choices: tuple[Choice, ...], location: str) -> Sequence[ObjectAlt]:
+    """The alternatives of a conjunction of choices: found at once if each has only one."""
+    if max(map(len, choices)) < 2:
+        return _product(choices, location, MAX_MULTIPLIED)
+    return Product(tuple(dict.fromkeys(choices)), location)
+
+
+def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:
+    """The product of choices, with clauses if there are many."""
+    try:
+        return _product(choices, location, MAX_MULTIPLIED)
+    except BudgetError:
+        pass
+    base: Choice = (ANY_OBJECT,)
+    for choice in choices:
+        if len(choice) == 1:
+            base = _conjoin_alternatives(base, choice, conjoin_objects, location)
+    if not base:
+        return ()
+    others: list[Choice] = []
+    clauses: list[Clause] = []
+    for choice in choices:
+        possible = tuple(a for a in choice if conjoin_objects(base[0], a) is not None)
+        found = as_clauses(possible) if len(choice) > 1 else ()
+        if found is None:
+            others.append(possible)
+        else:
+            clauses += found
+    evaluated = alt(*(choice[0].evaluated for choice in choices if choice not in others))
+    joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=evaluated))
+    if joined is None:
+        return ()
+    return _product((base, (joined,), *others), location, MAX_ALTERNATIVES)
+
+
+def _product(choices: tuple[Choice, ...], location: str, most: int) -> Choice:
+    found = choices[0]
+    for choice in choices[1:]:
+        found = _conjoin_alternatives(found, choice, conjoin_objects, location, most)
+    return found
+
+
+def as_clauses(choice: Choice) -> list[Clause] | None:
+    """A choice as a conjunction of clauses; None if clauses cannot express it, or it takes many."""
+    if not choice:
+        return [Clause()]
+    if len({annotations(alternative) for alternative in choice}) > 1:
+        return None  # clauses do not say which of them holds
+    parts = [clauses_of(alternative) for alternative in choice]
+    some = [part for part in parts if part is not None]
+    if len(some) < len(parts):
+        return None
+    common = set(some[0]).intersection(*some[1:])
+    found = [clause for clause in some[0] if clause in common]
+    joined = distributed([[clause for clause in part if clause not in common] for part in some])
+    return None if joined is None else found + joined
+
+
+def distributed(parts: list[list[Clause]]) -> list[Clause] | None:
+    """The clauses that say that all clauses of some part hold; None if they would be too many."""
+    if prod(map(len, parts)) > MAX_DISTRIBUTED:
+        return None
+    ways = ([x for clause in way for x in clause] for way in product(*parts))
+    joined = (Clause(dict.fromkeys(_without_absence(way))) for way in ways)
+    return _without_weaker([clause for clause in joined if not _is_tautology(clause)])
+
+
+def _without_absence(literals: list[Literal]) -> Iterator[Literal]:
+    """The literals; that a key is absent, or is there and fits, is one of them."""
+    absent = {x.keys for x in literals if x.child == FALSE and isinstance(x, ForAll)}
+    some = {x.keys for x in literals if isinstance(x, Exists) and isinstance(x.keys, str)} & absent
+    for x in literals:
+        if x.keys not in some:
+            yield x
+        elif x.child != FALSE:
+            yield ForAll(x.keys, x.child)
+
+
+def _without_weaker(clauses: list[Clause]) -> list[Clause]:
+    """The clauses without those that contain all literals of another one."""
+    sets = [frozenset(clause) for clause in dict.fromkeys(clauses)]
+    return [
+        clause
+        for clause, own in zip(dict.fromkeys(clauses), sets, strict=True)
+        if not any(other < own for other in sets)
+    ]
+
+
+def _is_tautology(clause: Clause) -> bool:
+    """Whether a clause has a literal and its dual."""
+    universal = {(x.keys, x.child) for x in clause if isinstance(x, ForAll)}
+    return bool(universal) and any(
+        (x.keys, (x.child[0].negation,)) in universal
+        for x in clause
+        if isinstance(x, Exists) and len(x.child) == 1
+    )
+
+
+def clauses_of(o: ObjectAlt) -> list[Clause] | None:
+    """The obligations of an alternative as clauses; None if it has bounds, which are none.
+
+    A required key is the clause of one `Exists`, a property that of one `ForAll`.
+    """
+    if o.least or o.most is not None:
+        return None
+    required: dict[str, Expr] = dict.fromkeys(o.required, TRUE)
+    found: list[Literal] = []
+    for group in o.groups:
+        for key, child in group.named.items():
+            if key in required:
+                required[key] = conjoin(required[key], child)
+            elif child != TRUE:
+                found.append(ForAll(key, child))
+        found += (ForAll(keys, child) for keys, child in group.patterns if child != TRUE)
+        if group.additional != TRUE:
+            listed = alt(words(group.named), *(keys for keys, _ in group.patterns))
+            found.append(ForAll(complement(listed), group.additional))
+        if group.names is not ANY:
+            found.append(ForAll(complement(group.names), FALSE))
+    wanted = (Exists(key, child) for key, child in required.items())
+    return [*(Clause((literal,)) for literal in (*wanted, *found)), *o.clauses]

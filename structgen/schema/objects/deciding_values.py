@@ -1,0 +1,103 @@
+"""Clauses that are decided by which of some constants a value equals, as by the tag of a union.
+
+Conditions on a tag are clauses such as "the tag is not 'a', or ...". If all that pending clauses
+ask of a value is to be, or not to be, one of some constants, then each constant has one outcome,
+and so have all other values together. So there are no more outcomes than constants and one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from structgen.schema.keywords.constants import is_listing
+from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
+from structgen.schema.normal_form.progress import PendingClause
+from structgen.schema.values import Value
+
+if TYPE_CHECKING:
+    from structgen.schema.normal_form.costs import Costs
+
+Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
+
+
+class Fitting(NamedTuple):
+    """The values that fit an expression of constants: those listed (None: all), but for some."""
+
+    listed: Values
+    excluded: frozenset[Value]
+
+    def has(self, value: Value) -> bool:
+        """Whether a value fits."""
+        return (self.listed is None or value in self.listed) and value not in self.excluded
+
+    def among(self, values: frozenset[Value]) -> frozenset[Value]:
+        """Those of some values that fit."""
+        return (values if self.listed is None else values & self.listed) - self.excluded
+
+    @property
+    def mentioned(self) -> frozenset[Value]:
+        """The constants."""
+        return self.excluded if self.listed is None else self.listed | self.excluded
+
+
+class DecidingValues:
+    """For each pending clause, the constants that satisfy it."""
+
+    def __init__(self, satisfiers: list[list[Fitting]]) -> None:
+        self._satisfiers = satisfiers
+        self._mentioning: dict[Value, list[int]] = {}  # indices of clauses
+        for i, fitting in enumerate(satisfiers):
+            for value in frozenset().union(*(f.mentioned for f in fitting)):
+                self._mentioning.setdefault(value, []).append(i)
+        self.mentioned = frozenset(self._mentioning)
+
+    def outcomes(self, child: Expr, costs: Costs) -> Iterator[tuple[Outcome, Expr]]:
+        """Each outcome that a value which fits `child` may have, with what it must fit for that."""
+        listed = allowed(child)
+        own = fitting_values(child)
+        exact = own is not None and own.listed is not None
+        others = dict.fromkeys(
+            i
+            for i, fitting in enumerate(self._satisfiers)
+            if all(f.listed is not None for f in fitting)
+        )
+        by_outcome: dict[Outcome, set[Value]] = {}
+        for value in self.mentioned if listed is None else listed:
+            left = others
+            for i in self._mentioning.get(value, ()):
+                satisfied = any(f.has(value) for f in self._satisfiers[i])
+                if satisfied == (i in left):
+                    left = others.copy() if left is others else left
+                    left.update({i: None}) if not satisfied else left.pop(i)
+            by_outcome.setdefault(tuple(sorted(left)), set()).add(value)
+        if listed is None:
+            yield tuple(others), conjoin(child, costs.negation(costs.one_of(self.mentioned)))
+        for outcome, values in by_outcome.items():
+            fitting = costs.one_of(frozenset(values))
+            yield outcome, fitting if exact else conjoin(child, fitting)
+
+
+def values_that_decide(pending: Iterable[PendingClause]) -> DecidingValues | None:
+    """The constants that decide about some clauses; None if anything else decides, too."""
+    found = []
+    for clause in pending:
+        fitting = [fitting_values(expr) for expr in clause.satisfiers]
+        if clause.universals or None in fitting:
+            return None
+        found.append([f for f in fitting if f is not None])
+    return DecidingValues(found) if found else None
+
+
+def fitting_values(expr: Expr) -> Fitting | None:
+    """The values that fit, if the expression has nothing but constants."""
+    listed: Values = None
+    excluded: frozenset[Value] = frozenset()
+    for atom in expr:
+        if atom.excluded_values:
+            excluded |= atom.excluded_values
+        elif atom.allowed is not None and is_listing(atom.value):
+            listed = atom.allowed if listed is None else listed & atom.allowed
+        else:
+            return None
+    return Fitting(listed, excluded)
