@@ -47,10 +47,23 @@ def register() -> None:
 
     warn_of_host("vllm", vllm.__version__)
     verify(backend_types, backend_outlines)
-    from structgen.integrations.vllm import backend
+    backend_outlines.OutlinesBackend = _backend
+    backend_outlines.validate_structured_output_request_outlines = _validate
 
-    backend_outlines.OutlinesBackend = backend.StructgenBackend
-    backend_outlines.validate_structured_output_request_outlines = backend.validate
+
+# Both load structgen when they are first called: most of vLLM's processes never need it.
+
+
+def _backend(*given: Any, **named: Any) -> Any:
+    from structgen.integrations.vllm.backend import StructgenBackend
+
+    return StructgenBackend(*given, **named)
+
+
+def _validate(params: Any) -> None:
+    from structgen.integrations.vllm.backend import validate
+
+    validate(params)
 
 
 def verify(backend_types: Any, backend_outlines: Any) -> None:
