@@ -25,6 +25,7 @@ from structgen.cli.commands import (
     export,
     generate,
     inspect,
+    map_rows,
     serve,
     setup,
 )
@@ -41,6 +42,7 @@ NO_READER = 141
 
 COMMANDS = (
     generate,
+    map_rows,
     check,
     explain,
     check_schema,

@@ -100,17 +100,15 @@ def test_a_spec_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatc
     """Threads that ask at once get the same constraint; a refused spec is refused again."""
     from vllm.v1.structured_output.backend_types import StructuredOutputOptions as Kinds
 
-    from structgen.integrations import compiled as module
 
     backend = vllm_backend()
     made: list[Any] = []
-    real = module.compile_spec
 
     def counted(*given: Any, **options: Any) -> Any:
         made.append(given)
-        return real(*given, **options)
+        return sg.compile(*given, **options)
 
-    monkeypatch.setattr(module, "compile_spec", counted)
+    monkeypatch.setattr("structgen.integrations.compiled.compile_spec", counted)
     found: list[Any] = []
     barrier = threading.Barrier(4)
 

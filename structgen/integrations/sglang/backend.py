@@ -29,7 +29,7 @@ from structgen.masks import bitmask
 _LOG = logging.getLogger(__name__)
 
 
-class StructgenGrammar(BaseGrammarObject):
+class StructgenGrammar(BaseGrammarObject):  # type: ignore[misc]  # untyped
     """The states of one request's text."""
 
     def __init__(self, matcher: Matcher, kind: str) -> None:
@@ -67,11 +67,11 @@ class StructgenGrammar(BaseGrammarObject):
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
         """Write the rows of many requests in one call; other rows are left alone."""
-        matchers = [getattr(entry.grammar, "matcher", None) for entry in entries]
-        if None in matchers:  # in a wrapper, such as that of reasoning
-            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
-        else:
+        if all(isinstance(entry.grammar, StructgenGrammar) for entry in entries):
+            matchers = [entry.grammar.matcher for entry in entries]
             fill_matchers(matchers, vocab_mask.numpy(), [entry.row for entry in entries])
+        else:  # in a wrapper, such as that of reasoning
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
@@ -91,7 +91,7 @@ class StructgenGrammar(BaseGrammarObject):
         logits.masked_fill_(~bitmask.unpack_tensor(masks, size), -torch.inf)
 
 
-class StructgenBackend(BaseGrammarBackend):
+class StructgenBackend(BaseGrammarBackend):  # type: ignore[misc]  # untyped
     """One for each scheduler: compiles the constraints of requests, each once."""
 
     def __init__(

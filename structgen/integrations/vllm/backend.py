@@ -28,7 +28,7 @@ _PADDING = -1  # a draft token that is none
 
 
 @dataclass
-class StructgenBackend(StructuredOutputBackend):
+class StructgenBackend(StructuredOutputBackend):  # type: ignore[misc]  # untyped
     """One for each engine: compiles the constraints of requests, each once."""
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class StructgenBackend(StructuredOutputBackend):
         self._constraints = Constraints(self._constraints.vocabulary)
 
 
-class StructgenGrammar(StructuredOutputGrammar):
+class StructgenGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # untyped
     """One for each request: the states of its text."""
 
     def __init__(self, matcher: Matcher) -> None:

@@ -30,7 +30,7 @@ from structgen.spec.base import Spec
 NAME = "structgen"  # of the extra argument
 
 
-class StructgenProcessor(AdapterLogitsProcessor):
+class StructgenProcessor(AdapterLogitsProcessor):  # type: ignore[misc]  # untyped
     """Masks the logits of the requests that ask for it."""
 
     @classmethod
