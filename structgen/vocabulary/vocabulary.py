@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from structgen.errors import VocabularyError
 from structgen.vocabulary import sources
+from structgen.vocabulary.gguf import gguf_table
 from structgen.vocabulary.self_test import self_test
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
@@ -164,6 +166,11 @@ class Vocabulary:
         `size` is the vocabulary size of the model where it is larger than the tokenizer's.
         """
         return cls._of(sources.transformers_table(tokenizer, size, eos_ids=eos_ids, check=check))
+
+    @classmethod
+    def from_gguf(cls, path: str | os.PathLike[str], size: int | None = None) -> Vocabulary:
+        """Read the vocabulary of a GGUF file of llama.cpp; see `gguf.gguf_table`."""
+        return cls._of(gguf_table(Path(path), size))
 
     @classmethod
     def _of(cls, table: TokenTable) -> Vocabulary:

@@ -100,7 +100,6 @@ def test_a_spec_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatc
     """Threads that ask at once get the same constraint; a refused spec is refused again."""
     from vllm.v1.structured_output.backend_types import StructuredOutputOptions as Kinds
 
-
     backend = vllm_backend()
     made: list[Any] = []
 
