@@ -31,6 +31,7 @@ COMMANDS = {
         "batches",
         "measure how masks that are made are handed out, by batch size and threads",
     ),
+    "steps": ("steps", "measure a server's step: many requests, each with its own schema"),
     "device": ("gpu.command", "measure masks and sampling where the logits are"),
     "speculate": ("speculate.command", "measure speculative decoding beside plain decoding"),
     "aligned": ("aligned.command", "measure samplers of the model's own distribution"),

@@ -27,6 +27,7 @@ from structgen.version import __version__ as __version__
 _HOMES = {
     "compile": "structgen.constraint.compiler",
     "load": "structgen.constraint.compiler",
+    "fill_masks": "structgen.constraint.batch",
     "check": "structgen.constraint.compiler",
     "generate": "structgen.generation.generator",
     "Generator": "structgen.generation.generator",
@@ -98,6 +99,7 @@ __all__ = [
     "compile",
     "errors",
     "export_schema",
+    "fill_masks",
     "filters",
     "generate",
     "json_schema",
@@ -131,6 +133,7 @@ if TYPE_CHECKING:
     from structgen.compose.tags import Tag as Tag
     from structgen.compose.tags import Tags as Tags
     from structgen.compose.tools.tools import tools as tools
+    from structgen.constraint.batch import fill_masks as fill_masks
     from structgen.constraint.cache import Cache as Cache
     from structgen.constraint.compiler import check as check
     from structgen.constraint.compiler import compile as compile  # noqa: A004  the name of the contract

@@ -15,6 +15,7 @@
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
     +-- ValidationError               a text that does not fit; carries offset, path, keyword
+    +-- HostError                     a host whose interface or settings structgen cannot serve
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
@@ -26,6 +27,7 @@ Pointer into the spec, a `line:column`, a file or a token id, as text. `hint` sa
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 
@@ -197,6 +199,16 @@ class ValidationError(StructgenError):
     reason: str = ""
 
 
+class HostError(StructgenError):
+    """A host (vLLM, SGLang, ...) has another interface than known, or settings that are not served.
+
+    Attributes: `host`, its name.
+    """
+
+    kind = "host"
+    host: str = ""
+
+
 class ArgumentError(StructgenError, ValueError):
     """An argument of the wrong kind or size, such as a mask row of another width.
 
@@ -227,7 +239,7 @@ class MisspeltKeywordWarning(StructgenWarning):
 
 
 class UntestedVersionWarning(StructgenWarning):
-    """A package is newer than the versions that structgen was tested with.
+    """A package is newer than the versions that structgen was tested with; or, of a host, older.
 
     Attributes: `package`, `version` (the installed one), `oldest` and `newest` (the tested ones).
     """
@@ -240,9 +252,17 @@ class UntestedVersionWarning(StructgenWarning):
         self.newest = newest
 
     def __str__(self) -> str:
+        older = _numbers(self.version) < _numbers(self.oldest)
         return (
-            f"{self.package} {self.version} is newer than what structgen was tested with "
+            f"{self.package} {self.version} is {'older' if older else 'newer'} than what structgen "
+            "was tested with "
             f"({self.oldest} to {self.newest}); should it misbehave, install {self.package} "
             f"{self.newest}; to silence this: warnings.filterwarnings('ignore', "
             "category=structgen.errors.UntestedVersionWarning)"
         )
+
+
+def _numbers(version: str) -> list[int]:
+    """The numbers that a version begins with."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return [int(part) for part in found[0].split(".")] if found else []

@@ -51,6 +51,7 @@ PUBLIC_NAMES = [
     "compile",
     "errors",
     "export_schema",
+    "fill_masks",
     "filters",
     "generate",
     "json_schema",

@@ -53,15 +53,15 @@ class LlguidanceCompiled:
     memory_bytes = None
 
     def __init__(self, matcher: Any) -> None:
-        self._matcher = matcher
+        self.matcher = matcher
         self._fresh = True
 
     def start(self, row: Row) -> LlguidanceMatcher:
         """See `Compiled.start`."""
-        if not self._fresh and not self._matcher.reset():
-            raise RuntimeError(self._matcher.get_error())
+        if not self._fresh and not self.matcher.reset():
+            raise RuntimeError(self.matcher.get_error())
         self._fresh = False
-        return LlguidanceMatcher(self._matcher, row)
+        return LlguidanceMatcher(self.matcher, row)
 
 
 class LlguidanceMatcher:

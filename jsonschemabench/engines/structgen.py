@@ -86,16 +86,16 @@ class StructgenCompiled:
     """A constraint of structgen."""
 
     def __init__(self, constraint: Any) -> None:
-        self._constraint = constraint
+        self.constraint = constraint
 
     def start(self, row: Row) -> StructgenMatcher:
         """See `Compiled.start`."""
-        return StructgenMatcher(self._constraint, row)
+        return StructgenMatcher(self.constraint, row)
 
     @property
     def memory_bytes(self) -> int:
         """What the tables built so far take."""
-        size: int = self._constraint.size["bytes"]
+        size: int = self.constraint.size["bytes"]
         return size
 
 

@@ -29,6 +29,7 @@ NO_READER = 141
 #: the commands, in the order of `--help`, and the modules that have them
 COMMANDS = {
     "generate": "generate",
+    "map": "map_rows",
     "check": "check",
     "explain": "explain",
     "check-schema": "check_schema",

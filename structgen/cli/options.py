@@ -21,11 +21,17 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def add_schema(
-    parser: argparse.ArgumentParser, *, order: str, whitespace: str, many: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    order: str,
+    whitespace: str,
+    many: bool = False,
+    named: bool = False,
 ) -> None:
     """SPEC and how it is read; `order` and `whitespace` are the defaults of this command.
 
-    With `many` it may be given several times, and may also be a folder or a pattern.
+    With `many` it may be given several times, and may also be a folder or a pattern. With `named`
+    it is an option, `--spec`.
     """
     what = (
         "a JSON Schema as a file (JSON or YAML), as text ('{...}') or - for stdin; module:Model (a "
@@ -35,6 +41,8 @@ def add_schema(
     if many:
         what = f"{what}; or a folder with such files, or a pattern of paths (in quotes)"
         parser.add_argument("specs", metavar="SPEC", nargs="+", help=what)
+    elif named:
+        parser.add_argument("--spec", dest="schema", metavar="SPEC", required=True, help=what)
     else:
         parser.add_argument("schema", metavar="SPEC", help=what)
     parser.add_argument(

@@ -30,6 +30,8 @@ EXTRAS = {  # the extra of structgen that installs each
     "fastapi": "hf,server",
     "uvicorn": "hf,server",
     "prometheus_client": "hf,server",
+    "pyarrow": "hf,ray",
+    "ray": "hf,ray",
 }
 
 

@@ -12,7 +12,7 @@ import operator
 import os
 import struct
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property, singledispatch
 from typing import Any
 
@@ -220,6 +220,25 @@ class Constraint:
             _check_bytes(data)
             raise
 
+    def state_of(self, token_ids: Iterable[int]) -> int:
+        """The state after these tokens, for a host that dropped a text and goes on with it later.
+
+        DEAD if they are not allowed, FINAL behind an end token. Runs of text are read at once: that
+        takes less than `advance` token by token, and makes no states in between.
+        """
+        state, text = self.start, bytearray()
+        for token in token_ids:
+            check_integer("the token", token, "bytes of text are read by advance_bytes")
+            plain = self._completable is None and token not in self._specials
+            data = self._texts[token] if plain and 0 <= token < self._size else None
+            if data:
+                text += data
+                continue
+            if text:
+                state, text = self.advance_bytes(state, bytes(text)), bytearray()
+            state = self.advance(state, token)
+        return self.advance_bytes(state, bytes(text)) if text else state
+
     def _intern(self, position: int, came_from: int, by: bytes) -> int:
         state = self._state_of.get(position)
         if state is None:
@@ -377,6 +396,15 @@ class Constraint:
                 self._check_state(state)
                 check_row("the row", row, (self.vocabulary.words,))
                 raise
+
+    def fill_known(self, state: int, row: npt.NDArray[Any]) -> bool:
+        """`fill_mask` where the row is kept; else False, and the row is left alone."""
+        store = self._rows.current
+        try:
+            at = store.index.get(state)
+            return at is not None and self._write(store.pool, at, row)
+        except TypeError:  # of another type: `fill_mask` copies, or says what is wrong
+            return False
 
     def fill_masks(self, states: States, rows: npt.NDArray[Any]) -> None:
         """The same for a batch, rows[i] for states[i]. ArgumentError where they do not fit."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from structgen.generation.interfaces import DrawingLogits, Logits, Rows, Target
+from structgen.constraint.batch import fill_masks
+from structgen.generation.interfaces import DrawingLogits, Logits, Target
 from structgen.generation.result import Clock
 from structgen.generation.row import Row
 from structgen.masks import bitmask
@@ -63,7 +64,7 @@ def write_tokens(live: Sequence[Row], logits: Logits, clock: Clock, *, on_device
 def _write_on_host(live: Sequence[Row], logits: Logits, clock: Clock) -> None:
     """Mask and draw on the host; the masks are made while an accelerator is still computing."""
     masks = bitmask.allocate(len(live), live[0].request.constraint.vocabulary.size)
-    _fill(live, masks)
+    fill_masks([row.request.constraint for row in live], [row.state for row in live], masks)
     clock.mask += clock.lap()
     logits.wait()
     clock.model += clock.lap()
@@ -88,16 +89,6 @@ def _write_on_device(live: Sequence[Row], logits: DrawingLogits, clock: Clock) -
     for row, one in zip(live, drawn, strict=True):
         row.take(one)
     clock.other += clock.lap()
-
-
-def _fill(live: Sequence[Row], masks: Rows) -> None:
-    """The mask rows of all rows: in one call where they share a constraint."""
-    constraint = live[0].request.constraint
-    if all(row.request.constraint is constraint for row in live):
-        constraint.fill_masks([row.state for row in live], masks)
-        return
-    for row, mask in zip(live, masks, strict=True):
-        row.request.constraint.fill_mask(row.state, mask)
 
 
 def unfinished(rows: Sequence[Row], live: Sequence[int], clock: Clock) -> list[int]:

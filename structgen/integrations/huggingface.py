@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
+from structgen.constraint.batch import fill_masks
 from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import FINAL
 from structgen.errors import GenerationError, VocabularyError
@@ -147,8 +148,7 @@ class LogitsProcessor:
         """Mask in place; on a device by rows that are there already."""
         if not elsewhere(scores):
             masks = bitmask.allocate(*scores.shape)
-            for constraint, state, mask in zip(constraints, states, masks, strict=True):
-                constraint.fill_mask(state, mask)
+            fill_masks(constraints, states, masks)
             bitmask.apply(scores, masks)
             return
         from structgen.generation import gpu  # which imports torch

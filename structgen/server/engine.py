@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
 
+from structgen.constraint.batch import fill_each
 from structgen.errors import StructgenError
 from structgen.generation.interfaces import DrawingLogits, Logits, Target
 from structgen.generation.loop import draws_on_device
@@ -202,14 +203,15 @@ class Engine:
 
     def _step(self, live: Sequence[_Live], logits: Logits) -> None:
         """Mask and draw one token for each row, and note what has been written."""
-        ready = [self._mask_ready(one) for one in live]
+        masks = bitmask.allocate(len(live), live[0].row.request.constraint.vocabulary.size)
+        ready = self._fill(live, masks)
         if not any(ready):
             return
         wants_logits = any(one.job.top for one in live)
         if draws_on_device(logits, [one.row for one in live]) and not wants_logits:
             self._draw_on_device(live, ready, cast(DrawingLogits, logits))
         else:
-            self._draw_on_host(live, ready, logits)
+            self._draw_on_host(live, ready, masks, logits)
         written = 0
         for one, fine in zip(live, ready, strict=True):
             if fine and one.job not in self._failures:
@@ -217,25 +219,25 @@ class Engine:
                 self._written(one)
         self._metrics.tokens.labels("completion").inc(written)
 
-    def _mask_ready(self, one: _Live) -> bool:
-        """Make the mask of a row, so that it is known; what cannot be made fails its job alone."""
-        constraint: Any = one.row.request.constraint
+    def _fill(self, live: Sequence[_Live], masks: bitmask.Rows) -> list[bool]:
+        """Make all masks; which there are. What cannot be made fails its job alone."""
         begin = time.perf_counter()
-        try:
-            constraint.mask_view(one.row.state)
-            if len(one.row.tokens) % _CHECK_EVERY == _CHECK_EVERY - 1:
-                _check_states(constraint, one.job.states)
-        except Exception as error:  # noqa: BLE001
-            self._fail([one.job], _api_error(error))
-            return False
-        self._metrics.mask_made(time.perf_counter() - begin)
-        return True
+        constraints = [one.row.request.constraint for one in live]
+        errors = fill_each(constraints, [one.row.state for one in live], masks)
+        self._metrics.masks_made(time.perf_counter() - begin)
+        for i, one in enumerate(live):
+            if i not in errors and len(one.row.tokens) % _CHECK_EVERY == _CHECK_EVERY - 1:
+                try:
+                    _check_states(constraints[i], one.job.states)
+                except ApiError as error:
+                    errors[i] = error
+        for i, error in errors.items():
+            self._fail([live[i].job], _api_error(error))
+        return [i not in errors for i in range(len(live))]
 
-    def _draw_on_host(self, live: Sequence[_Live], ready: list[bool], logits: Logits) -> None:
-        masks = bitmask.allocate(len(live), live[0].row.request.constraint.vocabulary.size)
-        for one, fine, mask in zip(live, ready, masks, strict=True):
-            if fine:
-                one.row.request.constraint.fill_mask(one.row.state, mask)
+    def _draw_on_host(
+        self, live: Sequence[_Live], ready: list[bool], masks: bitmask.Rows, logits: Logits
+    ) -> None:
         logits.wait()
         log_raw = logits.log_normalizers()
         if any(one.job.top for one in live):

@@ -45,7 +45,10 @@ class Metrics:
             registry=home,
         )
         self.mask = Histogram(
-            "structgen_mask_seconds", "Time to make a row's mask.", buckets=_FINE, registry=home
+            "structgen_mask_seconds",
+            "Time to make the masks of a step.",
+            buckets=_FINE,
+            registry=home,
         )
         self.tokens = Counter(
             "structgen_tokens", "Tokens read and written.", ["kind"], registry=home
@@ -64,13 +67,13 @@ class Metrics:
         self._masks: deque[float] = deque(maxlen=_KEPT)
         quantile = Gauge(
             "structgen_mask_p99_seconds",
-            f"99th percentile of the last {_KEPT} masks.",
+            f"99th percentile of the masks of the last {_KEPT} steps.",
             registry=home,
         )
         quantile.set_function(self.mask_p99)
 
-    def mask_made(self, seconds: float) -> None:
-        """Count the time of one row's mask."""
+    def masks_made(self, seconds: float) -> None:
+        """Count the time of all masks of a step."""
         self.mask.observe(seconds)
         self._masks.append(seconds)
 

@@ -153,7 +153,7 @@ def _step(decoder: Json, fused: bool) -> Step | None:
     if kind == "Strip" and fused and not decoder["stop"]:
         return None  # takes the dummy prefix off the start of the whole text
     if kind == "ByteLevel" and not fused:
-        return _byte_level
+        return byte_level
     if kind == "ByteFallback" and not fused:
         return _byte_fallback
     if kind == "Metaspace" and not fused:
@@ -199,7 +199,7 @@ def _byte_alphabet() -> _ByteTable:
 _BYTE_TABLE = _byte_alphabet()
 
 
-def _byte_level(token: str) -> bytes:
+def byte_level(token: str) -> bytes:
     """One byte for each character; a token with any other character is its own text."""
     try:
         return token.translate(_BYTE_TABLE).encode("latin-1")

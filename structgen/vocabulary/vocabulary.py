@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from structgen.errors import VocabularyError
 from structgen.vocabulary import sources, stored
+from structgen.vocabulary.gguf import gguf_table
 from structgen.vocabulary.self_test import self_test
 from structgen.vocabulary.stored import Stored
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
@@ -197,6 +199,11 @@ class Vocabulary:
         }
         made.__dict__.update(values)
         return made
+
+    @classmethod
+    def from_gguf(cls, path: str | os.PathLike[str], size: int | None = None) -> Vocabulary:
+        """Read the vocabulary of a GGUF file of llama.cpp; see `gguf.gguf_table`."""
+        return cls._of(gguf_table(Path(path), size))
 
     @classmethod
     def _of(cls, table: TokenTable) -> Vocabulary:

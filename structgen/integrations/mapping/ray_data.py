@@ -1,0 +1,109 @@
+"""Fills a spec for each row of a file on a cluster, by Ray Data: each actor has a model of its own.
+
+Ray reads the rows, starts the actors, hands out batches, tries again what failed with its machine,
+and writes the files. `ray.init` is the caller's, or Ray's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from structgen.compose.base import from_json, to_json
+from structgen.errors import SpecError
+from structgen.integrations.mapping.rows import ENDINGS, Template, answers
+from structgen.integrations.versions import warn_of_host
+from structgen.spec.base import Spec
+
+#: Columns that are added: the text, why it ended, or what kept it from being written.
+COLUMNS = ("text", "finish_reason", "error")
+
+
+def fill_on_ray(
+    model: str,
+    spec: Spec,
+    source: Path,
+    out: Path,
+    *,
+    template: Template,
+    settings: Mapping[str, Any],
+    batch: int = 16,
+    actors: int = 1,
+    gpus: float = 0,
+    key: str | None = None,
+) -> tuple[int, int]:
+    """Write the rows with COLUMNS as Parquet files to the folder `out`; (rows, rows that failed).
+
+    model: a path or name that every machine of the cluster can load. actors: at most so many, each
+    with a core and `gpus` GPUs. key: a column that tells rows apart; with it a run that was stopped
+    goes on where it was, by Ray's checkpoints in `out`.
+    """
+    import ray
+    import ray.data
+
+    warn_of_host("ray", ray.__version__)
+    readers = {
+        ".jsonl": ray.data.read_json,
+        ".csv": ray.data.read_csv,
+        ".parquet": ray.data.read_parquet,
+    }
+    if source.suffix not in readers:
+        raise SpecError(
+            f"rows are not read from {source.name}",
+            expected=" or ".join(f"*{ending}" for ending in ENDINGS),
+        )
+    if key is not None:
+        context = ray.data.DataContext.get_current()
+        context.checkpoint_config = ray.data.checkpoint.CheckpointConfig(
+            id_column=key, checkpoint_path=str(out.absolute().with_name(f"{out.name}.checkpoint"))
+        )
+    given = {
+        "model": model,
+        "spec": json.dumps(to_json(spec)),
+        "prompt": template.text,
+        "settings": dict(settings),
+    }
+    rows = readers[source.suffix](str(source.absolute())).map_batches(
+        Filler,
+        fn_constructor_kwargs=given,
+        batch_size=batch,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),
+        num_cpus=1,
+        num_gpus=gpus or None,
+    )
+    rows.write_parquet(str(out.absolute()))
+    written = ray.data.read_parquet(str(out.absolute()), columns=["error"])
+    total = written.count()
+    return total, total - written.filter(_is_fine).count()
+
+
+def _is_fine(row: Mapping[str, Any]) -> bool:
+    return row["error"] is None
+
+
+class Filler:
+    """An actor: loads the model once, then adds COLUMNS to batches of rows."""
+
+    def __init__(self, model: str, spec: str, prompt: str, settings: Mapping[str, Any]) -> None:
+        import structgen
+
+        self._generator = structgen.Generator(model)
+        self._spec = from_json(json.loads(spec))
+        self._template = Template(prompt)
+        self._settings = settings
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A batch is columns by name, arrays of the same length."""
+        import numpy as np
+
+        names = list(batch)
+        rows = [
+            dict(zip(names, values, strict=True))
+            for values in zip(*(batch[name].tolist() for name in names), strict=True)
+        ]
+        prompts = [self._template.fill(row) for row in rows]
+        found = answers(self._generator, self._spec, prompts, self._settings)
+        added = {name: np.array([getattr(one, name) for one in found], object) for name in COLUMNS}
+        return batch | added

@@ -1,0 +1,214 @@
+"""A text that a host writes token by token: its states so far, so that tokens can be taken back.
+
+Constraints keep nothing per text. Hosts that verify drafts want an object for each request that
+accepts tokens, takes them back (the end token, too), and fills rows of the host's masks: `Matcher`.
+Others show the whole text each time: `Follower`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.automata.interface import DEAD
+from structgen.constraint.batch import fill_masks
+from structgen.constraint.constraint import FINAL
+from structgen.errors import ArgumentError, NoTokenError, VocabularyError
+from structgen.generation.interfaces import Constraint
+from structgen.masks import bitmask
+
+
+class Matcher:
+    """The states of one text.
+
+    constraint: for a vocabulary as wide as the host's logits. stop_ids: tokens that end this text
+    beside the vocabulary's end tokens; where the text may not end they are masked, and where it may
+    end they do, also if they have text. VocabularyError where there is no token that ends a text.
+    """
+
+    def __init__(self, constraint: Constraint, stop_ids: Iterable[int] = ()) -> None:
+        ends = frozenset(constraint.vocabulary.eos_ids)
+        self.constraint = constraint
+        self.stop_ids = ends.union(stop_ids)
+        self._more_stops = sorted(self.stop_ids - ends)
+        if not self.stop_ids:
+            raise VocabularyError(
+                "no token ends a text, so the host would not stop", hint="give eos_ids or stop_ids"
+            )
+        self._states = [constraint.start]
+
+    @property
+    def state(self) -> int:
+        """The state behind all accepted tokens; FINAL behind an end token."""
+        return self._states[-1]
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether an end token has been accepted."""
+        return self.state == FINAL
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here, or has ended."""
+        return self.state == FINAL or self.constraint.is_accepting(self.state)
+
+    def accept(self, token: int) -> bool:
+        """Go on by a token. False, and nothing has changed, where it is not allowed.
+
+        Behind the end every token is taken, and means nothing: hosts cut their texts there.
+        """
+        after = self._after(self.state, token)
+        if after != DEAD:
+            self._states.append(after)
+        return after != DEAD
+
+    def validate(self, tokens: Iterable[int]) -> int:
+        """How many of the tokens could be accepted, up to an end token; nothing changes."""
+        state, count = self.state, 0
+        for token in tokens:
+            if state == FINAL:
+                break
+            state = self._after(state, token)
+            if state == DEAD:
+                break
+            count += 1
+        return count
+
+    def rollback(self, count: int) -> None:
+        """Take the last tokens back. ArgumentError where there are not so many."""
+        if not 0 <= count < len(self._states):
+            raise ArgumentError(
+                f"{count} tokens were to be taken back",
+                expected=f"at most {len(self._states) - 1}, those that were accepted",
+            )
+        del self._states[len(self._states) - count :]
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+        del self._states[1:]
+
+    def fork(self) -> Matcher:
+        """Another text that begins as this one."""
+        other = Matcher.__new__(Matcher)
+        other.__dict__ |= self.__dict__ | {"_states": [*self._states]}
+        return other
+
+    def fill(self, row: npt.NDArray[Any]) -> None:
+        """Write the allowed tokens, int32[words]; behind the end, the end tokens.
+
+        NoTokenError where there is none: hosts would take token 0, or fail all texts of a batch.
+        """
+        fill_matchers([self], row[np.newaxis])
+
+    def _after(self, state: int, token: int) -> int:
+        if state == FINAL:
+            return FINAL
+        if token in self.stop_ids:
+            return FINAL if self.constraint.is_accepting(state) else DEAD
+        return self.constraint.advance(state, token)
+
+    def finish_row(self, row: npt.NDArray[Any]) -> None:
+        """Make the host's row of the constraint's: with the stops, and not empty; see `fill`."""
+        if self.state == FINAL:
+            bitmask.allow(row, sorted(self.stop_ids))
+        elif self._more_stops:
+            edit = bitmask.allow if self.constraint.is_accepting(self.state) else bitmask.forbid
+            edit(row, self._more_stops)
+        if not row.any():
+            raise NoTokenError(
+                "the constraint allows no token here",
+                expected="a token, or an end token where the text may end",
+                hint="check that the vocabulary has a token for every byte",
+            )
+
+
+def fill_matchers(
+    matchers: Sequence[Matcher], rows: npt.NDArray[Any], places: Sequence[int] | None = None
+) -> None:
+    """`Matcher.fill` for many texts at once: that of matchers[i] to rows[i], or to rows[places[i]].
+
+    rows: int32[m, words], where words are those of the host's masks: bits beyond the vocabulary are
+    cleared. VocabularyError where they are too few.
+    """
+    if not matchers:
+        return
+    words = matchers[0].constraint.vocabulary.words
+    check_width(words, rows.shape[-1])
+    found = rows[: len(matchers), :words]
+    if places is not None:
+        found = np.empty((len(matchers), words), rows.dtype)
+    fill_masks([one.constraint for one in matchers], [one.state for one in matchers], found)
+    for one, row in zip(matchers, found, strict=True):
+        one.finish_row(row)
+    if places is not None:
+        rows[places, :words] = found
+    rows[slice(len(matchers)) if places is None else places, words:] = 0
+
+
+def check_width(words: int, host: int) -> None:
+    """VocabularyError where a host's rows have fewer words than the vocabulary's."""
+    if host < words:
+        raise VocabularyError(
+            f"the vocabulary has more tokens than the host's masks, {host} words",
+            expected=f"{words} words",
+            hint="size the vocabulary by the model's logits",
+        )
+
+
+class Follower:
+    """Masks for a host that shows all tokens each time, the prompt first.
+
+    prompt: how many tokens the prompt has; None: as many as the first call shows, and then a call
+    that does not begin with this prompt begins a new text. Tokens may be taken back and replaced.
+    """
+
+    def __init__(
+        self, constraint: Constraint, stop_ids: Iterable[int] = (), prompt: int | None = None
+    ) -> None:
+        self.matcher = Matcher(constraint, stop_ids)
+        self._given = prompt
+        self._prompt: list[int] | None = None
+        self._text: list[int] = []  # what has been accepted
+        self._row = np.zeros(constraint.vocabulary.words, np.int32)
+
+    def reset(self) -> None:
+        """Forget the text and its prompt."""
+        self.matcher.reset()
+        self._prompt, self._text = None, []
+
+    def row(self, tokens: Sequence[int]) -> npt.NDArray[np.int32]:
+        """int32[words], the allowed tokens behind these; good until the next call.
+
+        Behind the end, and behind a token that was not allowed: the tokens that end a text.
+        """
+        tokens = list(tokens)
+        if self._given is not None:
+            tokens = tokens[self._given :]
+        else:
+            if self._prompt is None or tokens[: len(self._prompt)] != self._prompt:
+                self.reset()
+                self._prompt = tokens
+            tokens = tokens[len(self._prompt) :]
+        if self._follow(tokens):
+            self.matcher.fill(self._row)
+        else:
+            self._row[:] = 0
+            bitmask.allow(self._row, sorted(self.matcher.stop_ids))
+        return self._row
+
+    def _follow(self, tokens: list[int]) -> bool:
+        """Make the matcher's text these tokens; whether all of them are allowed."""
+        same = len(self._text)
+        if tokens[:same] != self._text:
+            pairs = zip(tokens, self._text, strict=False)
+            same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(tokens), same))
+        self.matcher.rollback(len(self._text) - same)
+        del self._text[same:]
+        for token in tokens[same:]:
+            if not self.matcher.accept(token):
+                return False
+            self._text.append(token)
+        return True

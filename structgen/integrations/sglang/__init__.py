@@ -1,0 +1,1 @@
+"""structgen as a grammar backend of SGLang."""
