@@ -15,6 +15,7 @@
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
     +-- ValidationError               a text that does not fit; carries offset, path, keyword
+    +-- NotEnforcedError              a response that does not say that its constraint was enforced
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
@@ -195,6 +196,12 @@ class ValidationError(StructgenError):
     schema_path: str = ""
     value_path: str = ""
     reason: str = ""
+
+
+class NotEnforcedError(StructgenError):
+    """A response that does not say that its constraint was enforced in full."""
+
+    kind = "not_enforced"
 
 
 class ArgumentError(StructgenError, ValueError):

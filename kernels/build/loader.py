@@ -63,7 +63,7 @@ def kernels(name: str) -> ModuleType:
 def _load(names: tuple[str, ...], what: str, seconds: int) -> None:
     ledger = _ledger()
     left = _left(names, ledger) if ledger else {}
-    message = f"structgen: compiling {what}, once on this machine (about {seconds} s) ..."
+    message = f"structgen: compiling {what}, once for this installed copy (about {seconds} s) ..."
     patience = PATIENCE[ledger is not None and not left]
     timer = threading.Timer(patience, print, (message,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
