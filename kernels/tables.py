@@ -182,7 +182,7 @@ SPANS_UNKNOWN = 13  #: between two characters, of which Python has yet to say wh
 
 # Flags.
 QUOTED = 1  #: spelled inside a JSON string
-ESCAPES = 2  #: with escapes that need not be
+ESCAPES = 2  #: in any spelling; else a character is itself, or has the one escape that it needs
 GUARDED = 4  #: frames say which of the words they let through
 OPEN = 8  #: any other text may be read too
 KEYS = 16  #: the words are keys

@@ -35,6 +35,7 @@ _HOMES = {
     "Vocabulary": "structgen.vocabulary.vocabulary",
     "Constraint": "structgen.constraint.constraint",
     "Cache": "structgen.constraint.cache",
+    "assert_enforced": "structgen.constraint.enforced",
     "DEAD": "structgen.automata.interface",
     "FINAL": "structgen.constraint.constraint",
     "JsonSchema": "structgen.schema.json_schema",
@@ -95,6 +96,7 @@ __all__ = [
     "all_of",
     "alt",
     "any_of",
+    "assert_enforced",
     "check",
     "compile",
     "errors",
@@ -140,6 +142,7 @@ if TYPE_CHECKING:
     from structgen.constraint.compiler import load as load
     from structgen.constraint.constraint import FINAL as FINAL
     from structgen.constraint.constraint import Constraint as Constraint
+    from structgen.constraint.enforced import assert_enforced as assert_enforced
     from structgen.generation import penalties as penalties
     from structgen.generation import sampling as sampling
     from structgen.generation import speculation as speculation

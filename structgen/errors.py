@@ -16,6 +16,7 @@
     |   +-- NoTokenError              constraint and sampler together left no token
     +-- ValidationError               a text that does not fit; carries offset, path, keyword
     +-- HostError                     a host whose interface or settings structgen cannot serve
+    +-- NotEnforcedError              a response that does not say that its constraint was enforced
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
@@ -207,6 +208,12 @@ class HostError(StructgenError):
 
     kind = "host"
     host: str = ""
+
+
+class NotEnforcedError(StructgenError):
+    """A response that does not say that its constraint was enforced in full."""
+
+    kind = "not_enforced"
 
 
 class ArgumentError(StructgenError, ValueError):

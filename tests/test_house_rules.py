@@ -47,6 +47,7 @@ PUBLIC_NAMES = [
     "all_of",
     "alt",
     "any_of",
+    "assert_enforced",
     "check",
     "compile",
     "errors",

@@ -55,6 +55,7 @@ from structgen.kernels.tables import (
 
 ASTRAL, HIGH_UNIT, LOW_UNIT = 0x10000, 0xD800, 0xDC00
 SHORT_ESCAPES = (QUOTE, BACKSLASH, 0x2F, 8, 12, 10, 13, 9)
+HEX_ONLY = ((0, 7), (11, 11), (14, 0x1F))  # characters that nothing but `\u` can spell
 
 
 @inlined
@@ -296,9 +297,8 @@ def fill_escape_of_spans(t, q):  # type: ignore[no-untyped-def]
             )
         used = block(t, first, last, HIGH_UNIT, ASTRAL - 1, 0, used)
     else:
-        used = block(t, first, last, 0, 0x1F, 0, used)
-        used = block(t, first, last, QUOTE, QUOTE, 0, used)
-        used = block(t, first, last, BACKSLASH, BACKSLASH, 0, used)
+        for lo, hi in HEX_ONLY:
+            used = block(t, first, last, lo, hi, 0, used)
     if used > 0:
         t.rows[q, LETTER_U] = shared(t, q, SPANS_HEX, 4, used, LETTER_U)
 
@@ -321,7 +321,10 @@ def fill_digits_of_spans(t, q):  # type: ignore[no-untyped-def]
             upper = byte
             if kind == SPANS_HEX:
                 byte = 0x30 + digit if digit < 10 else 0x57 + digit
-                upper = 0x30 + digit if digit < 10 else 0x37 + digit
+                if t.state_info[q, FLAGS] & ESCAPES != 0:
+                    upper = 0x30 + digit if digit < 10 else 0x37 + digit
+                else:
+                    upper = byte
             target = numba.int64(t.spans[k, SPAN_STATE])
             begin = digit * size
             if left > 1:

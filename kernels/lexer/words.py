@@ -7,6 +7,9 @@ within a word. Words are spelled plainly or as the inside of JSON strings, where
 several spellings (UTF-8, short escapes, `\u` with hex digits of either case, surrogate pairs), so
 between two letters there are states for UTF-8 bytes and escapes.
 
+Without the flag ESCAPES each character has one spelling: itself where a JSON string can hold it,
+else a short escape, else `\u` with small hex digits.
+
 Words are sorted by their UTF-16 code units, so that those which go on with the same bytes, in any
 spelling, lie side by side. States are made when the one before them is filled, and kernels fill
 them by themselves: Python only says where a list begins.
@@ -71,6 +74,14 @@ def is_escapable(flags, letter):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def is_hexable(flags, letter):  # type: ignore[no-untyped-def]
+    r"""Whether a letter may be written as `\uXXXX`: without ESCAPES where nothing else does."""
+    return flags & QUOTED != 0 and (
+        flags & ESCAPES != 0 or (needs_escape(letter) and short_escape(letter) == 0)
+    )
+
+
+@inlined
 def letter_at(t, word, depth):  # type: ignore[no-untyped-def]
     """The letter of a word at some depth, or -1 where the word ends."""
     at = t.words[word, WORD_BEGIN] + depth
@@ -121,12 +132,13 @@ def high_half(letter):  # type: ignore[no-untyped-def]
 def fallback_behind(t, fallback, letter, flags):  # type: ignore[no-untyped-def]
     r"""The state that `fallback` goes to by a letter, DEAD, or NEED_ROW.
 
-    By the letter's plain spelling; by `\uXXXX`, six bytes, where a JSON string must escape it. All
-    spellings lead to one state, so one of them will do.
+    By the letter's plain spelling; where a JSON string must escape it, by its short escape, or by
+    `\uXXXX`, six bytes. All spellings lead to one state, so one of them will do.
     """
     escaped = flags & QUOTED != 0 and needs_escape(letter)
+    short = numba.int64(short_escape(letter))
     more = numba.int64(more_bytes(letter))
-    for k in range(6 if escaped else more + 1):
+    for k in range((2 if short else 6) if escaped else more + 1):
         if fallback < 0:
             return numba.int64(DEAD)
         if not has_row(t, fallback):
@@ -139,7 +151,7 @@ def fallback_behind(t, fallback, letter, flags):  # type: ignore[no-untyped-def]
             if k == 0:
                 byte = numba.int64(BACKSLASH)
             elif k == 1:
-                byte = numba.int64(LETTER_U)
+                byte = short or numba.int64(LETTER_U)
         elif k > 0:
             byte = 0x80 | ((letter >> (6 * (more - k))) & 63)
         fallback = numba.int64(t.rows[fallback, byte])
@@ -301,12 +313,17 @@ def fill_escape(t, q):  # type: ignore[no-untyped-def]
             t, q, LOW_SURROGATE_BACKSLASH, first, last, there, q, BACKSLASH
         )
         return numba.int64(0)
-    behind = add_state(t, q, IN_HEX, first, last, fallback_at(t, fallback, LETTER_U), q, LETTER_U)
-    t.state_info[behind, DIGITS_LEFT] = 4
-    t.rows[q, LETTER_U] = behind
+    depth, flags = numba.int64(t.state_info[q, DEPTH]), numba.int64(t.state_info[q, FLAGS])
+    hexable = kind == LOW_SURROGATE_BACKSLASH
+    for k in range(first, last):
+        hexable = hexable or is_hexable(flags, letter_at(t, k, depth))
+    if hexable:
+        there = fallback_at(t, fallback, LETTER_U)
+        behind = add_state(t, q, IN_HEX, first, last, there, q, LETTER_U)
+        t.state_info[behind, DIGITS_LEFT] = 4
+        t.rows[q, LETTER_U] = behind
     if kind == LOW_SURROGATE_BACKSLASH:
         return numba.int64(0)
-    depth, flags = numba.int64(t.state_info[q, DEPTH]), numba.int64(t.state_info[q, FLAGS])
     # Children are numbered in the order of the letters.
     child = numba.int64(t.state_info[q, CHILD])
     before = letter_at(t, first, depth)
@@ -330,7 +347,7 @@ def digit_of(t, q, letter):  # type: ignore[no-untyped-def]
     unit = numba.int64(high_half(letter))
     if t.state_info[q, HIGH_SURROGATE] != 0:
         unit = 0xDC00 + ((letter - 0x10000) & 0x3FF)
-    elif not is_escapable(t.state_info[q, FLAGS], letter):
+    elif not is_hexable(t.state_info[q, FLAGS], letter):
         return numba.int64(-1)
     return (unit >> (4 * (left - 1))) & 15
 
@@ -361,7 +378,10 @@ def fill_digits(t, q):  # type: ignore[no-untyped-def]
                 upper = byte
                 if hex_digits:
                     byte = 0x30 + digit if digit < 10 else 0x57 + digit
-                    upper = 0x30 + digit if digit < 10 else 0x37 + digit
+                    if t.state_info[q, FLAGS] & ESCAPES != 0:
+                        upper = 0x30 + digit if digit < 10 else 0x37 + digit
+                    else:
+                        upper = byte
                 half = numba.int64(t.state_info[q, HIGH_SURROGATE])
                 # The four digits were a high surrogate: the low one is still to come.
                 if left == 1 and hex_digits and half == 0 and letter > 0xFFFF:

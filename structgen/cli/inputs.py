@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from structgen.cli.terminal import is_terminal
 from structgen.cli.yaml_files import read_yaml
 from structgen.errors import SpecError, StructgenError
+from structgen.schema.values import dumps, loads
 
 STDIN = "-"
 GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
@@ -117,7 +118,7 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
         return PythonType(import_model(*found.groups()), **options)
     schema = read_json(source, "schema")
     if not isinstance(schema, dict | bool):
-        kind = "text" if isinstance(schema, str) else json.dumps(schema)[:40]
+        kind = "text" if isinstance(schema, str) else dumps(schema)[:40]
         _broken(f"the schema is {kind}", shown(source), "an object, true or false")
     spec = structgen.JsonSchema(schema, **options)
     if strict:
@@ -175,7 +176,7 @@ def read_json(path: str, what: str) -> Any:
     if not text.strip():
         _broken(f"the {what} is empty", place, "JSON text", "write {} to allow every value")
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        return loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         problem = f"the {what} is not JSON: {error.msg}"
         _broken(problem, f"{place}:{error.lineno}:{error.colno}", "JSON text", "correct it there")

@@ -25,10 +25,11 @@ def add_schema(
     *,
     order: str,
     whitespace: str,
+    escapes: str = "auto",
     many: bool = False,
     named: bool = False,
 ) -> None:
-    """SPEC and how it is read; `order` and `whitespace` are the defaults of this command.
+    """SPEC and how it is read; the others are the defaults of this command.
 
     With `many` it may be given several times, and may also be a folder or a pattern. With `named`
     it is an option, `--spec`.
@@ -62,6 +63,13 @@ def add_schema(
         help="how texts are cut: as by Lark's Earley parser, as by its LALR parser with the "
         "contextual lexer, or in that order among what can come next (default: free)",
     )
+    _add_reading(parser, order, whitespace, escapes)
+
+
+def _add_reading(
+    parser: argparse.ArgumentParser, order: str, whitespace: str, escapes: str
+) -> None:
+    """How a schema is read; with the defaults of the command."""
     group = parser.add_argument_group("how the schema is read")
     group.add_argument(
         "--property-order",
@@ -71,9 +79,17 @@ def add_schema(
     )
     group.add_argument(
         "--whitespace",
-        metavar="bounded|compact|any|REGEX",
+        metavar="bounded|compact|indented|any|REGEX",
         default=whitespace,
         help=f"white space between the parts of JSON (default: {whitespace})",
+    )
+    group.add_argument(
+        "--escapes",
+        choices=("needed", "any"),
+        default=escapes,
+        help="which escapes strings may have: those that JSON asks for, each in its usual form, or "
+        "any (default: "
+        + ("any)" if escapes == "any" else "needed; any with any order and any white space)"),
     )
     group.add_argument(
         "--formats",
@@ -98,6 +114,7 @@ def schema_options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "property_order": args.property_order,
         "whitespace": args.whitespace,
+        "escapes": args.escapes,
         "formats": args.formats,
         **{name: value for name, value in given.items() if value is not None},
     }

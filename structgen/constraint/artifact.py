@@ -24,7 +24,7 @@ from structgen.version import __version__
 from structgen.vocabulary.vocabulary import Vocabulary
 
 KIND = "constraint"
-FORMAT = 27
+FORMAT = 28
 SPEC = "spec"  # the array with the spec as JSON text, which may be long
 
 Arrays = dict[str, npt.NDArray[Any]]

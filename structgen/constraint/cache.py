@@ -149,7 +149,7 @@ class Cache:
     def _share(self, vocabulary: Vocabulary) -> None:
         """Write what has been made for all specs of a vocabulary, beside what others have."""
         common, path = shared_masks(vocabulary), self._shared_path(vocabulary)
-        if not common.made or common.character_counts is None:
+        if not common.made or not common.character_counts:
             return
         with self._locked(vocabulary.hash), contextlib.suppress(ArtifactError):
             parts = [((digest_of(lexicon), q), part) for lexicon, q, part in common.items()]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from structgen.constraint.enforced import Enforced
 from structgen.generation.speculation.stats import Stats
 
 Doubles = npt.NDArray[np.float64]
@@ -56,6 +57,8 @@ class GenerationResult:
         (the token budget was ending, so the shortest way to a valid end was written) or "stop" (a
         stop sequence came: see Settings).
     prompt_tokens: number of tokens of the prompt.
+    enforced: that the text was written under the spec, and under which: see
+        `structgen.constraint.enforced`.
     stats: what speculation did, or None without it.
     """
 
@@ -70,6 +73,7 @@ class GenerationResult:
     finish_reason: FinishReason
     timings: Timings
     prompt_tokens: int
+    enforced: Enforced
     stats: Stats | None = None
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
+from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
 from structgen.generation.closing import Closer
 from structgen.generation.distribution import Sampler, log_sum_exp
@@ -217,6 +218,7 @@ class Row:
             finish_reason=self.finish,
             timings=self.timings,
             prompt_tokens=len(self.request.prompt),
+            enforced=Enforced(self.request.constraint.spec),
             stats=self.stats,
         )
 

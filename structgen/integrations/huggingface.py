@@ -17,6 +17,7 @@ from structgen.automata.interface import DEAD
 from structgen.constraint.batch import fill_masks
 from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import FINAL
+from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation.interfaces import Constraint
 from structgen.masks import bitmask
@@ -91,6 +92,11 @@ class LogitsProcessor:
                 )
         self._constraints = constraints
         self._endings = tuple(map(_WithEndings, constraints))
+
+    @property
+    def enforced(self) -> tuple[Enforced, ...]:
+        """What is enforced, for each constraint: see `structgen.constraint.enforced`."""
+        return tuple(Enforced(one.spec) for one in self._constraints)
 
     def _widen(self, width: int) -> None:
         """Compile specs anew where the model has more logits than the tokenizer has tokens."""

@@ -129,10 +129,10 @@ class LexemeMasks:
         """Walk once for each free string of the lexicon, and count its characters."""
         for q in range(self._shared_states):
             state = self._engine.state(q)
-            if is_free_string(state):
+            if isinstance(state, Text) and is_free_string(state):
                 self.of(q)
                 if not state.recorded:  # a value, whose length may be bounded
-                    self._characters_begun(q)
+                    self._characters_begun(q, escapes=state.role.escapes)
 
     def is_described(self, q: int) -> bool:
         """Whether Python described a lexer state; if not, it is one of an embedded DFA."""
@@ -209,7 +209,7 @@ class LexemeMasks:
         if embedded is not None:
             bounds = self._bounds(*embedded)
             if bounds is not None:
-                return self._within_lengths(embedded[0].free_id(engine), *bounds)
+                return self._within_lengths(embedded[0], *bounds)
             found = self._short_enough(q, *embedded)
             if found is not None:
                 return found
@@ -245,13 +245,18 @@ class LexemeMasks:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
         return embedded.left(state) if _is_value(embedded.role) else None
 
-    def _within_lengths(self, free: int, low: int, high: int) -> LexemeMask:
-        """The part of the free string `free` in which `low` to `high` characters follow."""
+    def _within_lengths(
+        self, embedded: embedded_dfa.EmbeddedDfa, low: int, high: int
+    ) -> LexemeMask:
+        """The part of the free string of a DFA in which `low` to `high` characters follow."""
+        free, escapes = embedded.free_id(self._engine), embedded.role.escapes
         mask = self.of(free)
         if low <= 0 and high >= self._shared_masks.longest:
             return mask  # no token comes to where the length counts
-        ends = self._lexeme_ends_within(mask, self._characters_begun(free), low, high)
-        return LexemeMask(mask.row & self._shared_masks.tokens_up_to(high), ends)
+        ends = self._lexeme_ends_within(
+            mask, self._characters_begun(free, escapes=escapes), low, high
+        )
+        return LexemeMask(mask.row & self._shared_masks.tokens_up_to(high, escapes=escapes), ends)
 
     def _lexeme_ends_within(self, mask: LexemeMask, begun: Numbers, low: int, high: int) -> Any:
         """The lexeme ends of a value before which it has `low` to `high` characters."""
@@ -282,11 +287,13 @@ class LexemeMasks:
             return self.of(unbounded)
         if same.free < NEAR or not _is_value(embedded.role):
             return None
-        begun = self._characters_begun(embedded.free_id(engine))
+        escapes = embedded.role.escapes
+        begun = self._characters_begun(embedded.free_id(engine), escapes=escapes)
         if same.wanted is None:  # how soon a text can end from each state is not known
             if same.free < FEW_LONGER:
                 return None
-            return self._with_long_tokens(q, self.of(unbounded), begun, same.free)
+            short = self._shared_masks.tokens_up_to(same.free, escapes=escapes)
+            return self._with_long_tokens(q, self.of(unbounded), short, begun, same.free)
         mask = self.of(unbounded)
         row, unsure = mask.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
@@ -311,14 +318,16 @@ class LexemeMasks:
         forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
         return LexemeMask(row, self._lexeme_ends_within(mask, begun, 0, same.most))
 
-    def _with_long_tokens(self, q: int, mask: LexemeMask, begun: Numbers, free: int) -> LexemeMask:
-        """`mask` for tokens of at most `free` characters, a walk from `q` for the longer ones."""
+    def _with_long_tokens(
+        self, q: int, mask: LexemeMask, short: Row, begun: Numbers, free: int
+    ) -> LexemeMask:
+        """`mask` for `short` tokens, of at most `free` characters; a walk from `q` for others."""
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0], known = q, np.array([0, 0, free], np.int64)
         found = self._run_walk(
             self._walk.walk_lexeme,
             lambda: (self._shared_masks.subtrees_at, self._engine.loops, known),
-            mask.row & self._shared_masks.tokens_up_to(free),
+            mask.row & short,
             stack,
         )
         near = self._lexeme_ends_within(mask, begun, 0, free)
@@ -375,12 +384,15 @@ class LexemeMasks:
             return 0, most
         if often >= min(most, kernels("trie.nodes").MANY):
             return groups, most
-        is_counted = self._shared_masks.character_counts is not None
+        is_counted = bool(self._shared_masks.character_counts)
         return (groups, often) if is_counted and not groups & ~int(quoted()) else (0, most)
 
-    def _characters_begun(self, free: int) -> Numbers:
-        """int32[nodes]: the characters that a free string has begun at each node of the trie."""
-        found = self._shared_masks.character_counts
+    def _characters_begun(self, free: int, *, escapes: bool) -> Numbers:
+        """int32[nodes]: the characters that a free string has begun at each node of the trie.
+
+        free: its lexer state; escapes: whether it may have any escapes.
+        """
+        found = self._shared_masks.character_counts.get(escapes)
         if found is None:
             trie = self._vocabulary.trie
             begun = np.zeros(len(trie), np.int32)
@@ -391,7 +403,7 @@ class LexemeMasks:
             at = np.flatnonzero(trie.token >= 0)
             most = np.full(32 * self._vocabulary.words, np.iinfo(np.int32).max, np.int32)
             most[trie.token[at]] = begun[at]
-            found = self._shared_masks.character_counts = CharacterCounts(begun, most)
+            found = self._shared_masks.character_counts[escapes] = CharacterCounts(begun, most)
         return found.started
 
     def _free_string_beside(

@@ -102,8 +102,6 @@ class SharedMasks:
     Those used last are kept, MAX_BYTES of them; those of shared states before all others.
     """
 
-    character_counts: CharacterCounts | None = None  #: of free strings, once somebody needed them
-
     def __init__(self, trie: Trie, words: int) -> None:
         self.words = words
         self.nodes = trie.nodes
@@ -133,7 +131,9 @@ class SharedMasks:
         self._lexeme_masks: Masks = OrderedDict()  # those of the states of lexicons
         self._others: Masks = OrderedDict()  # those of specs' own states
         self._lexicon_caches: dict[Lexicon, LexiconCache] = {}
-        self._short: dict[int, Row] = {}
+        #: of free strings with any escapes, and with none but needed ones, once somebody asked
+        self.character_counts: dict[bool, CharacterCounts] = {}
+        self._short: dict[tuple[int, bool], Row] = {}
         self._spelled: dict[int, Row] = {}
         self._nbytes = 0
         self._saved: SavedParts | None = None
@@ -169,8 +169,7 @@ class SharedMasks:
     def use(self, saved: SavedParts) -> None:
         """Take from a file what has not been made yet."""
         self._saved = saved
-        if self.character_counts is None:
-            self.character_counts = saved.character_counts
+        self.character_counts = saved.character_counts | self.character_counts
 
     def items(self) -> Iterator[tuple[Lexicon, int, LexemeMask]]:
         """Lexicon, state and lexeme mask of each shared state, those used last first."""
@@ -201,24 +200,24 @@ class SharedMasks:
     def _masks_of(self, state: Hashable) -> Masks:
         return self._lexeme_masks if isinstance(state, int) else self._others
 
-    def tokens_up_to(self, high: int) -> Row:
+    def tokens_up_to(self, high: int, *, escapes: bool) -> Row:
         """int32[words]: the tokens with which a free string begins at most `high` characters.
 
-        The character counts must be known.
+        escapes: whether it may have any escapes; its character counts must be known. Tokens that it
+        does not contain may be among them.
         """
-        found = self._short.get(high)
+        found = self._short.get((high, escapes))
         if found is None:
-            counts = self.character_counts
-            found = pack((np.zeros(0, np.int32) if counts is None else counts.most) <= high)
+            found = pack(self.character_counts[escapes].most <= high)
             if len(self._short) >= MAX_SHORT:
                 self._short = {}
-            self._short[high] = found
+            self._short[high, escapes] = found
         return found
 
     def tokens_of_groups(self, groups: int, most: int) -> Row:
         """int32[words]: the tokens of at most `most` characters, all of the groups with these bits.
 
-        Groups are those of `regular.byte_groups`. Where `most` is less than `longest`, the
+        Groups are those of `regular.byte_groups`. Where `most` is less than `longest`, some
         character counts must be known, and the groups' characters must need no escape in a string.
         """
         found = self._spelled.get(groups)
@@ -228,7 +227,9 @@ class SharedMasks:
             if len(self._spelled) >= MAX_SPELLED:
                 self._spelled = {}
             self._spelled[groups] = found
-        return found if most >= self.longest else found & self.tokens_up_to(most)
+        if most >= self.longest:
+            return found
+        return found & self.tokens_up_to(most, escapes=next(iter(self.character_counts)))
 
 
 @per_vocabulary

@@ -8,7 +8,7 @@ used.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
 
 KIND = "common parts"
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 16 << 20  # of lexeme masks in a file
 MAX_DIGESTS = 64  # of lexicons that are remembered
 
@@ -37,8 +37,8 @@ Masks = Iterable[tuple[Key, LexemeMask]]
 # The arrays of a file: dtype and number of dimensions. Those of lexeme ends are the ends of all
 # masks one after the other; `sizes` says how many ends and bytes of text each mask has.
 _LEXEME_ENDS = {"node": "i4", "label": "i4", "before": "u1", "start": "i4", "text": "u1"}
-_FORMS = {"state": ("i4", 1), "rows": ("i4", 2), "sizes": ("i4", 2), "started": ("i4", 1),
-          "most": ("i4", 1)} | {name: (form, 1) for name, form in _LEXEME_ENDS.items()}  # fmt: skip
+_FORMS = {"state": ("i4", 1), "rows": ("i4", 2), "sizes": ("i4", 2), "started": ("i4", 2),
+          "most": ("i4", 2)} | {name: (form, 1) for name, form in _LEXEME_ENDS.items()}  # fmt: skip
 
 
 def digest_of(lexicon: Lexicon) -> str:
@@ -55,7 +55,10 @@ def digest_of(lexicon: Lexicon) -> str:
 
 
 def save(
-    path: str | os.PathLike[str], vocabulary: Vocabulary, masks: Masks, counts: CharacterCounts
+    path: str | os.PathLike[str],
+    vocabulary: Vocabulary,
+    masks: Masks,
+    counts: Mapping[bool, CharacterCounts],
 ) -> None:
     """Write lexeme masks, the first ones where all take more than MAX_BYTES, and character counts.
 
@@ -75,8 +78,8 @@ def save(
         "sizes": np.array(
             [(len(m.lexeme_ends.node), len(m.lexeme_ends.text)) for m in every], np.int32
         ).reshape(-1, 2),
-        "started": counts.started,
-        "most": counts.most,
+        "started": np.array([found.started for found in counts.values()]),
+        "most": np.array([found.most for found in counts.values()]),
     }
     for name, form in _LEXEME_ENDS.items():
         found = [np.zeros(0, form), *(getattr(mask.lexeme_ends, name) for mask in every)]
@@ -86,6 +89,7 @@ def save(
         "format": FORMAT,
         "vocabulary": vocabulary.hash,
         "lexicons": [digest for digest, _ in chosen],
+        "escapes": list(counts),
     }
     container.write(path, KIND, header, arrays)
 
@@ -122,9 +126,14 @@ class SavedParts:
             "before": end_count,
             "start": end_count + count,
             "text": text,
-            "started": self._nodes,
-            "most": 32 * words,
         }
+        escapes = header.get("escapes")
+        counts = self._arrays["started"], self._arrays["most"]
+        if not isinstance(escapes, list) or [x.shape for x in counts] != [
+            (len(escapes), self._nodes),
+            (len(escapes), 32 * words),
+        ]:
+            raise self._damaged("started")
         if self._arrays["rows"].shape != (count, words) or sizes.shape != (count, 2):
             raise self._damaged("rows")
         for name, length in lengths.items():
@@ -133,7 +142,8 @@ class SavedParts:
         self._index = {
             (str(d), q): i for i, (d, q) in enumerate(zip(lexicons, states, strict=True))
         }
-        self.character_counts = CharacterCounts(self._arrays["started"], self._arrays["most"])
+        every = zip(escapes, *counts, strict=True)
+        self.character_counts = {bool(any_): CharacterCounts(*found) for any_, *found in every}
 
     def __len__(self) -> int:
         return len(self._index)

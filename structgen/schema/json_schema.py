@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automata.pushdown.machine import Machine
 from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
+from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.spec.partial_json import PartialValue, read_partial
 
@@ -23,6 +24,15 @@ BOUNDED = "bounded"  # white space unless told otherwise
 FORMATS = ("assert", "annotate")
 SPELLINGS = ("auto", "natural", "any")
 SURROGATES = ("refuse", "allow")
+ESCAPES = ("auto", "needed", "any")
+_OPTIONS = {
+    "property_order": ORDERS,
+    "formats": FORMATS,
+    "spelling": SPELLINGS,
+    "surrogates": SURROGATES,
+    "escapes": ESCAPES,
+}
+_LAYOUT = ("property_order", "whitespace", "spelling", "escapes")
 _SPACE = frozenset(b" \t\n\r")
 _CLOSING = {"object": b"}", "array": b"]", "string": b'"'}  # last bytes of values of a type
 
@@ -33,14 +43,17 @@ class JsonSchema(MachineSpec):
 
     schema: an object, a boolean, or JSON text. property_order: "declared" writes the keys of
     `properties` as they appear, then other required keys, then any others; "any" leaves the order
-    free. whitespace: "bounded" (an optional space, or line break with indentation, between
-    lexemes), "compact" (none), "any" (all that JSON allows), or a pattern for the gaps. formats:
-    "assert" the formats of the specifications, or "annotate" all. registry: further documents that
-    references may lead to; nothing is ever fetched. spelling: "natural" writes integers in digits
-    (never 1.0 or 1e2) and keys without needless escapes, "any" allows every spelling; "auto" is
-    "any" where order and white space are both "any", else "natural". surrogates: "refuse" unpaired
-    surrogates such as \\ud800, or "allow" their escapes in values that are strings, where each is
-    one character that patterns see as U+FFFD.
+    free. whitespace: "bounded" (at most a space, between lexemes), "compact" (none), "indented"
+    (that space, or a line break with indentation), "any" (all that JSON allows), or a pattern for
+    the gaps. formats: "assert" the formats of the
+    specifications, or "annotate" all. registry: further documents that references may lead to;
+    nothing is ever fetched. spelling: "natural" writes integers in digits (never 1.0 or 1e2), and
+    numbers of `enum` and `const` as the schema does; "any" allows every spelling. surrogates:
+    "refuse" unpaired surrogates such as \\ud800, or "allow" their escapes in values that are
+    strings, where each is one character that patterns see as U+10FFFF. escapes: "needed" writes
+    each character of keys and strings as itself where JSON can hold it, else as a short escape
+    (`\\n`), or as `\\u001b` in small digits where there is none; "any" allows every escape. For
+    spelling and escapes "auto" is "any" where order and white space are both "any", else the first.
 
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
     (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
@@ -55,33 +68,42 @@ class JsonSchema(MachineSpec):
     spelling: str = "auto"
     registry: Registry[Any] | None = field(default=None, compare=False)
     surrogates: str = "refuse"
+    escapes: str = "auto"
     kind: ClassVar[str] = "json_schema"
 
     def __post_init__(self) -> None:
         if isinstance(self.schema, str | bytes):
             object.__setattr__(self, "schema", load_json(self.schema))
-        if self.property_order not in ORDERS:
-            raise SpecError(
-                f"property_order is {self.property_order!r}", expected=" or ".join(ORDERS)
-            )
-        if self.formats not in FORMATS:
-            raise SpecError(f"formats is {self.formats!r}", expected=" or ".join(FORMATS))
-        if self.spelling not in SPELLINGS:
-            raise SpecError(f"spelling is {self.spelling!r}", expected=" or ".join(SPELLINGS))
-        if self.surrogates not in SURROGATES:
-            raise SpecError(f"surrogates is {self.surrogates!r}", expected=" or ".join(SURROGATES))
+        for name, allowed in _OPTIONS.items():
+            if getattr(self, name) not in allowed:
+                raise SpecError(f"{name} is {getattr(self, name)!r}", expected=" or ".join(allowed))
+
+    @property
+    def exact(self) -> bool:
+        """Whether every order and all white space may come, and so every spelling unless told."""
+        return self.property_order == self.whitespace == "any"
 
     @property
     def natural(self) -> bool:
-        """Whether values are spelled the usual way only."""
-        free = self.property_order == self.whitespace == "any"
-        return self.spelling == "natural" or (self.spelling == "auto" and not free)
+        """Whether numbers are spelled the usual way only."""
+        return self.spelling == "natural" or (self.spelling == "auto" and not self.exact)
+
+    @property
+    def any_escapes(self) -> bool:
+        """Whether strings may have escapes that they do not need."""
+        return self.escapes == "any" or (self.escapes == "auto" and self.exact)
 
     def any_layout(self) -> JsonSchema:
-        """The same, with any order of keys and any white space where these are at the defaults."""
-        order = "any" if self.property_order == ORDERS[0] else self.property_order
-        space = "any" if self.whitespace == BOUNDED else self.whitespace
-        return replace(self, property_order=order, whitespace=space)
+        """The same, with any layout and spelling where these are at the defaults."""
+        untold = [name for name in _LAYOUT if getattr(self, name) == getattr(JsonSchema, name)]
+        free: dict[str, Any] = dict.fromkeys(untold, "any")
+        return replace(self, **free)
+
+    def as_read(self) -> JsonSchema:
+        """See `Spec.as_read`: any escapes, and indented, where these are at the defaults."""
+        space = "indented" if self.whitespace == BOUNDED else self.whitespace
+        escapes = "any" if self.escapes == ESCAPES[0] else self.escapes
+        return replace(self, whitespace=space, escapes=escapes)
 
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
@@ -91,7 +113,7 @@ class JsonSchema(MachineSpec):
         from structgen.schema.machine.machine import JsonMachine
         from structgen.schema.machine.whitespace import layout_of
 
-        layout, gap = layout_of(self.whitespace, self.natural, self.surrogates == "allow")
+        layout, gap = layout_of(self.whitespace, self.any_escapes, self.surrogates == "allow")
         declared = self.property_order == "declared"
         schemas = Schemas(
             self.schema,
@@ -148,13 +170,15 @@ class JsonSchema(MachineSpec):
             from structgen.schema.references.documents import with_stated_draft
 
             documents = {uri: with_stated_draft(self.registry[uri]) for uri in self.registry}
+        exact = holds_written(self.schema)  # numbers that only a text has
         return {
-            "schema": self.schema,
+            "schema": dumps(self.schema) if exact else self.schema,
             "property_order": self.property_order,
             "whitespace": self.whitespace,
             "formats": self.formats,
             "spelling": self.spelling,
             "surrogates": self.surrogates,
+            "escapes": self.escapes,
             "documents": documents,
         }
 
@@ -175,7 +199,7 @@ class JsonSchema(MachineSpec):
 def load_json(text: str | bytes) -> Any:
     """Parse JSON; SpecError with line and column when it is not."""
     try:
-        return json.loads(text)
+        return loads(text)
     except UnicodeDecodeError as error:
         raise SpecError("the schema is not UTF-8", location=f"byte {error.start}") from error
     except json.JSONDecodeError as error:

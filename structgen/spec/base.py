@@ -67,6 +67,10 @@ class Spec(ABC):
         """A spec of the same texts that can be written as JSON (a Python type becomes a schema)."""
         return self
 
+    def as_read(self) -> Spec:
+        """The spec whose texts `parse` of a composed spec takes: others may have written them."""
+        return self
+
     def language(self) -> Regex | None:
         """The texts as a regular language; None where they are not known to be one.
 

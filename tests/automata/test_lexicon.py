@@ -19,7 +19,7 @@ BARE = lexicon_of((), (END_OF_TEXT, SKIP))
 
 
 def _lexicon(whitespace: str, spelling: Spelling) -> Lexicon:
-    layout, gap = layout_of(whitespace, spelling == "natural")
+    layout, gap = layout_of(whitespace, spelling == "any")
     return json_lexicon(layout, spelling, declared=spelling == "natural", gap=gap)
 
 

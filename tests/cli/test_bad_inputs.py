@@ -41,7 +41,7 @@ BAD_SCHEMAS: dict[str, tuple[Make, list[str]]] = {
     "not UTF-8": (written(b'{"const": "\xff"}'), ["schema.json", "UTF-8", "offset 11"]),
     "UTF-16": (written('{"type": "null"}'.encode("utf-16")), ["schema.json", "UTF-16"]),
     "nested": (written('{"not":' * 100_000 + "{}" + "}" * 100_000), ["schema.json", "deep"]),
-    "digits": (written('{"minimum": ' + "9" * 5000 + "}"), ["schema.json", "digit"]),
+    "digits": (written('{"minimum": ' + "9" * 5000 + "}"), ["more than 2000 digits"]),
     "NUL in the path": (lambda _: "a\0b", ["cannot be read", "a\\x00b"]),
 }
 

@@ -173,8 +173,7 @@ def texts_over(alphabet: Sequence[str], length: int, decide: Decider) -> frozens
 def spellings(value: Any) -> list[bytes]:
     """Every compact JSON text of a value that has no numbers.
 
-    Characters of strings come in all escapes, hexadecimal digits in either case; keys come in every
-    order, with only the escapes that they need.
+    Characters come in all escapes, hexadecimal digits in either case; keys come in every order.
     """
     if isinstance(value, str):
         parts = [_char_spellings(char) for char in value]
@@ -193,10 +192,9 @@ def _member_lists(members: list[tuple[str, Any]]) -> Iterator[list[bytes]]:
     if not members:
         yield []
     for i, (key, value) in enumerate(members):
-        start = json.dumps(key, ensure_ascii=False).encode() + b":"
-        for spelt in spellings(value):
+        for start, spelt in product(spellings(key), spellings(value)):
             for rest in _member_lists(members[:i] + members[i + 1 :]):
-                yield [start + spelt, *rest]
+                yield [start + b":" + spelt, *rest]
 
 
 _SHORT = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n",

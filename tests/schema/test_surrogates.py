@@ -1,7 +1,7 @@
 r"""Surrogates in JSON strings, paired and unpaired, are refused or allowed as `surrogates` says.
 
 The oracle is `json.loads`, which keeps an unpaired surrogate, and the pattern on the text with
-U+FFFD in the place of each.
+U+10FFFF in the place of each.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def accepts(schema: Any, text: str, **options: Any) -> bool:
 
 
 def shown(text: str) -> str:
-    """The string that a JSON text stands for, as readers without surrogates see it."""
-    return re.sub("[\ud800-\udfff]", "\ufffd", json.loads(text))
+    """The string that a JSON text stands for, as patterns see it."""
+    return re.sub("[\ud800-\udfff]", "\U0010ffff", json.loads(text))
 
 
 SCHEMAS = [
@@ -58,7 +58,7 @@ def test_unpaired_surrogates_are_read_as_the_caller_chooses(
     text = '"' + "".join(units) + '"'
     unpaired = any(0xD800 <= ord(letter) <= 0xDFFF for letter in json.loads(text))
     wanted = re.fullmatch(pattern, shown(text)) is not None and (mode == "allow" or not unpaired)
-    assert accepts(schema, text, surrogates=mode) == wanted, text
+    assert accepts(schema, text, surrogates=mode, escapes="any") == wanted, text
 
 
 @given(units=st.lists(UNIT, max_size=4))
@@ -75,6 +75,19 @@ def test_a_half_in_a_string_leads_to_no_dead_end(units: list[str]) -> None:
             return
         end = constraint.advance_bytes(state, constraint.shortest_completion(state))
         assert constraint.is_accepting(end)
+
+
+def test_an_unpaired_surrogate_is_no_replacement_character() -> None:
+    """Not by `const`, `enum` or a class that names it, as it is another code point."""
+    for schema in (
+        {"const": "\ufffd"},
+        {"enum": ["\ufffd", "a"]},
+        {"type": "string", "pattern": "^[\ufffd]$"},
+    ):
+        assert accepts(schema, '"\ufffd"', surrogates="allow")
+        assert not accepts(schema, '"\\ud800"', surrogates="allow")
+        assert not accepts(schema, '"\\udfff"', surrogates="allow", escapes="any")
+    assert accepts({"not": {"const": "\ufffd"}}, '"\\ud800"', surrogates="allow")
 
 
 def test_keys_and_compared_values_have_no_unpaired_surrogates() -> None:

@@ -22,8 +22,8 @@ class Layout:
     """Where white space may stand, as languages of the gaps in a JSON text.
 
     inner: after `{ [ , :` and before `} ]`; comma, colon: before those; head, tail: around all.
-    natural: keys have no escapes but those that they need. surrogates: strings that are values may
-    have escapes of unpaired surrogates. Compared by identity.
+    escapes: strings may have any escapes, not only those that they need. surrogates: strings that
+    are values may have escapes of unpaired surrogates. Compared by identity.
     """
 
     inner: Regex = EPSILON
@@ -31,7 +31,7 @@ class Layout:
     colon: Regex = EPSILON
     head: Regex = EPSILON
     tail: Regex = EPSILON
-    natural: bool = False
+    escapes: bool = True
     surrogates: bool = False
 
 
@@ -57,7 +57,7 @@ class Scalar(NamedTuple):
 class Key(NamedTuple):
     """The role of keys: names of a word list (the only `WordRange`), beside other languages.
 
-    Strings of a word list have this role as well, with the escapes of values.
+    Strings of a word list have this role as well.
     """
 
     recorded: bool
@@ -124,7 +124,7 @@ class KeyStart(Fork):
 @lru_cache(maxsize=1024)
 def unnamed_start(others: Vector, layout: Layout, closing: bool, only_new: bool) -> LexState:
     """At the start of a key that is in one of `others`, or of `}` when `closing`."""
-    role = Key(True, not layout.natural, layout, only_new)
+    role = Key(True, layout.escapes, layout, only_new)
     key = Text((EMPTY, *others), role) if others else None
     return Fork(or_end(key, "}" * closing))
 

@@ -3,11 +3,14 @@ r"""Lexer states over bytes, made from regular languages over characters.
 A lexer state is an immutable, hashable description of a place inside a lexeme; its row says what
 each byte does there, and is computed when first needed. A lexeme ends with a terminal, whose
 meaning only the machine above knows. Characters are spelled here: in plain UTF-8, and inside JSON
-strings, where `\\u0041` is another spelling of `A`. Rows have no targets from which nothing can be
+strings, where `\\u0041` is another spelling of `A`. A role without `escapes` has one spelling for
+each character: itself, or, for those that JSON strings cannot hold, a short escape (`\\n`), or
+`\\u001b` in small digits where there is none. Rows have no targets from which nothing can be
 accepted.
 
-An unpaired surrogate escape, where a role allows it, is read as U+FFFD, REPLACEMENT CHARACTER,
-which is what readers put in the place of one that they cannot hold.
+An unpaired surrogate escape, where a role allows it, is read as U+10FFFF, a noncharacter that no
+text is to have: languages hold no surrogates, and every character that texts have, U+FFFD as well,
+has to be another one.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ QUOTE, BACKSLASH = 0x22, 0x5C
 ESCAPES = {
     0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 8, 0x66: 12, 0x6E: 10, 0x72: 13, 0x74: 9,
 }  # fmt: skip
+SOLIDUS = 0x2F  # the only character with a short escape that needs none
+_HEX_ONLY = ((0, 7), (11, 11), (14, 0x1F))  # characters that nothing but `\\u` can spell
 ASTRAL = 0x10000
 _MANY = 100  # segments; more are not cached, as comparing them costs as much as the work
 MAX_CODE_POINT = 0x10FFFF
@@ -108,7 +113,7 @@ class Role(Protocol):
 
     @property
     def escapes(self) -> bool:
-        """Whether characters may be escaped that need no escape."""
+        """Whether characters may have any of their spellings, and not only the canonical one."""
 
     @property
     def surrogates(self) -> bool:
@@ -157,7 +162,7 @@ class Text(LexState):
         out.sort(key=lambda s: s.lo)
         return out
 
-    def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
+    def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
         segments = self.segments()
@@ -175,7 +180,9 @@ class Text(LexState):
         if not self.role.quoted:
             return Row(targets, end.terminal if isinstance(end, End) else None)
         targets[QUOTE] = end
-        escapable = segments if self.role.escapes else _needing_escapes(segments)
+        escapable: Any = segments if self.role.escapes else _needing_escapes(segments)
+        if self.role.surrogates:
+            escapable = any(Escape(self).row(row_of).targets)
         targets[BACKSLASH] = Escape(self) if escapable else None
         return Row(targets)
 
@@ -241,6 +248,7 @@ class Digits(LexState):
     left: int
     segments: tuple[Segment, ...]
     recorded: bool
+    capitals: bool = True  #: whether hex digits may be capitals, too
 
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
@@ -252,7 +260,7 @@ class Digits(LexState):
                 after: Target = seg.target
                 if self.left > 1:
                     inside = _restrict(self.segments, digit * span, digit * span + span - 1)
-                    after = Digits(self.bits, self.left - 1, inside, self.recorded)
+                    after = replace(self, left=self.left - 1, segments=inside)
                 for byte in self._spellings(digit):
                     targets[byte] = after
                 done = digit
@@ -261,7 +269,8 @@ class Digits(LexState):
     def _spellings(self, digit: int) -> tuple[int, ...]:
         if self.bits == 6:
             return (0x80 + digit,)
-        return (ord(f"{digit:x}"), ord(f"{digit:X}"))
+        small = ord(f"{digit:x}")
+        return (small, ord(f"{digit:X}")) if self.capitals else (small,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,25 +287,32 @@ class Escape(LexState):
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
-        segments = self.text.segments()
-        if not self.text.role.escapes:
-            segments = _needing_escapes(segments)
+        segments, any_spelling = self.text.segments(), self.text.role.escapes
         for byte, code in ESCAPES.items():
-            for seg in segments:
+            for seg in segments if any_spelling or byte != SOLIDUS else ():
                 if seg.lo <= code <= seg.hi:
                     targets[byte] = seg.target
-        units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
+        units = _within(segments, _HEX_ONLY)
+        if any_spelling:
+            units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
         if self.text.role.surrogates:
             units = with_unpaired(units, self.text)
-        targets[ord("u")] = Digits(4, 4, tuple(sorted(units, key=lambda s: s.lo)), self.recorded)
+        if units:
+            ordered = tuple(sorted(units, key=lambda s: s.lo))
+            targets[ord("u")] = Digits(4, 4, ordered, self.recorded, any_spelling)
         return Row(targets)
 
 
 def _needing_escapes(segments: Iterable[Segment]) -> list[Segment]:
     """The part of `segments` that JSON strings cannot hold as it is: controls, quote, backslash."""
+    return _within(segments, ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH)))
+
+
+def _within(segments: Iterable[Segment], ranges: Iterable[tuple[int, int]]) -> list[Segment]:
+    """The parts of `segments` within some ranges."""
     return [
         Segment(max(s.lo, lo), min(s.hi, hi), s.target)
-        for lo, hi in ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH))
+        for lo, hi in ranges
         for s in segments
         if s.lo <= hi and s.hi >= lo
     ]
@@ -352,7 +368,7 @@ class Fixed(LexState):
         return Row(targets)
 
 
-STANDS_FOR = 0xFFFD
+STANDS_FOR = 0x10FFFF
 _HIGH, _LOW, _END = 0xD800, 0xDC00, 0xE000
 
 
@@ -411,5 +427,6 @@ class _HalfEscape(LexState):
         units = digits.segments if isinstance(digits, Digits) else ()
         others = [unit for unit in units if not _LOW <= unit.lo < _END]
         merged = tuple(sorted((*others, *self.low), key=lambda unit: unit.lo))
-        targets[ord("u")] = Digits(4, 4, merged, recorded=False) if merged else None
+        capitals = self.alone.role.escapes
+        targets[ord("u")] = Digits(4, 4, merged, False, capitals) if merged else None
         return Row(targets)

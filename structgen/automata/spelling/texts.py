@@ -77,7 +77,7 @@ def described(numbers: Numbering, q: int) -> LexState:
     kind, came, left, first, last = t.state_info[
         q, [k.KIND, k.FROM_STATE, k.DIGITS_LEFT, k.FIRST, k.LAST]
     ].tolist()
-    recorded = bool(t.recorded[q])
+    recorded, capitals = bool(t.recorded[q]), bool(t.state_info[q, k.FLAGS] & k.ESCAPES)
     if kind in {k.SPANS_TEXT, k.SPANS_UNKNOWN}:
         return embedded_dfa.described(numbers, q)
     if kind == k.SPANS_ESCAPE:
@@ -89,6 +89,6 @@ def described(numbers: Numbering, q: int) -> LexState:
     if kind == k.SPANS_UTF8:
         return Digits(6, left, segments, recorded)
     if kind == k.SPANS_HEX:
-        return Digits(4, left, segments, recorded)
+        return Digits(4, left, segments, recorded, capitals)
     spelled = b"\\u" if kind == k.SPANS_AFTER_HIGH else b"u"
-    return Fixed(spelled, Digits(4, 4, segments, recorded), recorded)
+    return Fixed(spelled, Digits(4, 4, segments, recorded, capitals), recorded)

@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands, "check", "Say whether a text fits a schema, and if not, why.", run
     )
-    add_schema(parser, order="any", whitespace="any")
+    add_schema(parser, order="any", whitespace="any", escapes="any")
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="file with the text (default: - for stdin)"
     )

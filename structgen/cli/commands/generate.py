@@ -129,6 +129,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         results = generator.generate(prompt, spec, n=args.n or 1, **settings)
         for result in results:
             terminal.result(one_line(result.text) if args.n is not None else result.text)
+    terminal.say(str(results[0].enforced))  # the same for all
     for result in results:
         if result.finish_reason == "closed":
             terminal.say("note: the token budget was ending, so the text was closed early")

@@ -90,7 +90,8 @@ class Part:
 class Layout:
     """The parts of one spec, and the automata that they share.
 
-    root: the spec that is laid out; only its marks are kept. saved: what `stored` returned.
+    root: the spec that is parsed; only its marks are kept, and parts are read as others may have
+    written them. saved: what `stored` returned.
     """
 
     def __init__(self, root: object = None, saved: Mapping[int, Stored] | None = None) -> None:
@@ -108,7 +109,8 @@ class Layout:
                 return spec.lay(self, after)
             known = self._of_spec.get(id(spec))
             if known is None:
-                source = self._add(spec.automaton(self._saved.get(len(self.automata))))
+                read = spec if self._root is None else spec.as_read()
+                source = self._add(read.automaton(self._saved.get(len(self.automata))))
                 known = self._of_spec[id(spec)] = (source, spec)
         except StructgenError as error:
             if place:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
+from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation.closing import Closer, Speller
 from structgen.generation.interfaces import Constraint
@@ -165,7 +166,8 @@ class Posterior:
         text = self.text_tokens(place)
         written = self.constraint.vocabulary.decode_bytes(text).decode(errors="replace")
         value = self.constraint.spec.parse(written)
-        return Sample(written, value, place.tokens, logp_model, logp_proposal, log_weight)
+        enforced = Enforced(self.constraint.spec)
+        return Sample(written, value, place.tokens, logp_model, logp_proposal, log_weight, enforced)
 
     def text_tokens(self, place: Place) -> Tokens:
         """The tokens written, without the end token."""

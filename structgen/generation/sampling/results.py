@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, TruncatedError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Tokens
@@ -24,7 +25,7 @@ class Sample:
     model (its temperature included), the constraint left aside. logp_proposal: the same under the
     sampler as it was then; nan where that cannot be said. log_weight: natural log of the importance
     weight: weighted so, samples stand for the posterior distribution; nan for texts that were not
-    drawn.
+    drawn. enforced: under which spec: see `structgen.constraint.enforced`.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Sample:
     logp_model: float
     logp_proposal: float
     log_weight: float
+    enforced: Enforced
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Intersections and complements of number languages, by value rather than by spelling.
 
+Listed texts are numbers as somebody wrote them (`1.50`, `1e3`): each stands for its value, and is
+kept where the value fits, whatever spellings the other languages have.
 Unions need no function of their own: `regex.alt` is right for these languages as it is.
 """
 
@@ -12,9 +14,19 @@ from fractions import Fraction
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import EMPTY, Regex
-from structgen.regular.expressions.build import concat
+from structgen.regular.expressions.build import concat, words
 from structgen.regular.expressions.logic import alt, complement, intersect
-from structgen.regular.expressions.nodes import ANY, Alt, And, Concat, Not, SubAutomaton
+from structgen.regular.expressions.nodes import (
+    ANY,
+    Alt,
+    And,
+    Chars,
+    Concat,
+    Not,
+    SubAutomaton,
+    matches,
+    texts_of,
+)
 from structgen.regular.numbers.digits import Decimal as DecimalState
 from structgen.regular.numbers.exponents import Scientific
 from structgen.regular.numbers.language import (
@@ -24,6 +36,7 @@ from structgen.regular.numbers.language import (
     NumberConstraints,
     conjunction,
     constraints_of,
+    equal_to,
     is_single,
     language_for,
     number_alternatives,
@@ -39,6 +52,12 @@ def number_intersection(*languages: Regex) -> Regex:
     is left beside complements is searched among plain decimals: every value has one, and the search
     is shorter.
     """
+    for place, language in enumerate(languages):
+        listed, rest = _split(language)
+        if listed:
+            beside = languages[:place] + languages[place + 1 :]
+            kept = words(_spellings_within(listed, [*map(_any_spelling, beside)]))
+            return kept if rest is EMPTY else alt(kept, number_intersection(rest, *beside))
     parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
     if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
         parts = [_any_spelling(part) for part in parts]
@@ -64,6 +83,34 @@ def number_intersection(*languages: Regex) -> Regex:
         return EMPTY if intersect(_without_exponents(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:
         return found  # whoever needs to know will look again, and say where
+
+
+def _split(language: Regex) -> tuple[list[str], Regex]:
+    """The listed texts of a language, and the rest of it."""
+    listed: list[str] = []
+    rest: list[Regex] = []
+    for part in language.parts if isinstance(language, Alt) else (language,):
+        texts = texts_of(part)
+        if isinstance(part, Chars):
+            texts = [chr(c) for lo, hi in part.chars.ranges for c in range(lo, hi + 1)]
+        if texts is None:
+            rest.append(part)
+        else:
+            listed += texts
+    return listed, language if not listed else alt(*rest)
+
+
+def _spellings_within(listed: list[str], languages: list[Regex]) -> Iterator[str]:
+    """For each listed value that fits, its text; plain digits where languages want these.
+
+    They do where the text is beyond `spellings`, or for integers as draft 4 has them.
+    """
+    for text in listed:
+        whole, point, fraction = format(Decimal(text), "f").partition(".")
+        for spelled_so in (text, (whole + point + fraction.rstrip("0")).rstrip(".")):
+            if all(matches(language, spelled_so) for language in languages):
+                yield spelled_so
+                break
 
 
 def _single_values(language: Regex) -> list[Regex]:
@@ -130,6 +177,9 @@ def _any_spelling(node: Regex) -> Regex:
     if constraints is not None:
         natural = constraints.spelling in {"natural", "digits"}
         return language_for(constraints._replace(spelling="any")) if natural else node
+    listed, rest = _split(node)
+    if listed:
+        return alt(*(equal_to(Fraction(text)) for text in listed), _any_spelling(rest))
     if isinstance(node, And):
         return intersect(*map(_any_spelling, node.parts))
     if isinstance(node, Alt):

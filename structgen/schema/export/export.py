@@ -8,6 +8,7 @@ checked against the rules of the dialect (`export.rules`) before it is returned.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from structgen.errors import (
@@ -29,6 +30,7 @@ from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.inspection import Inspection
 from structgen.schema.report.slips import COMPANIONS
+from structgen.schema.values import rounded
 from structgen.util.json_pointer import escape_pointer, unescape_pointer
 
 WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
@@ -68,6 +70,7 @@ def export_schema(
     spec = coerce(schema).portable()
     if not isinstance(spec, JsonSchema):
         raise SpecError(f"{type(spec).__name__} is no JSON Schema", expected="a JSON Schema")
+    spec = replace(spec, schema=rounded(spec.schema))  # providers read numbers as doubles
     exporter = Exporter(spec, dialect(to) if isinstance(to, str) else to)
     return exporter.root(), tuple(exporter.losses)
 

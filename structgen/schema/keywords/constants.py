@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
-from structgen.regular.regex import Regex, alt, words
+from structgen.regular.regex import Regex, alt, matches, words
 from structgen.schema.keywords.copies import ANNOTATIONS
 from structgen.schema.normal_form.expressions import FALSE, OneOf, Values
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, PropertyGroup
-from structgen.schema.values import value_of
+from structgen.schema.values import Written, value_of, written
 
 if TYPE_CHECKING:
     from structgen.schema.keywords.schemas import Schemas
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
-LARGE = 10**21  # whole numbers from here on are spelled with an exponent, too
+LARGE = 10**21  # whole numbers from here on are in no run
 
 
 def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
@@ -32,15 +32,24 @@ def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) 
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
-        alt(*_constant_numbers(schemas, {*map(to_fraction, numbers)})),
+        alt(*_constant_numbers(schemas, numbers)),
         words(v for v in values if isinstance(v, str)),
         tuple(_constant_array(schemas, v, location()) for v in values if isinstance(v, list)),
         tuple(_constant_object(schemas, v, location()) for v in values if isinstance(v, dict)),
     )
 
 
-def _constant_numbers(schemas: Schemas, values: set[Fraction]) -> Iterator[Regex]:
-    """The language of each number, or one for a run of numbers at equal distances."""
+def _constant_numbers(schemas: Schemas, numbers: list[Any]) -> Iterator[Regex]:
+    """The language of each number, or one for a run of numbers at equal distances.
+
+    Where spelling is natural, a number that is not in a run is written as the schema has it.
+    """
+    values = {to_fraction(number): number for number in reversed(numbers)}
+    if schemas.natural:
+        yield words(written(values.pop(x)) for x in [*values] if not isinstance(values[x], int))
+    for value, number in values.items():  # a text beyond what automata read of exponents
+        if isinstance(number, Written) and not matches(equal_to(value), number.text):
+            yield words([number.text])
     ordered, begin = sorted(values), 0
     while begin < len(ordered):
         end, step = _run(ordered, begin)
@@ -68,8 +77,7 @@ def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
 
 
 def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
-    natural = schemas.natural and value.denominator == 1 and abs(value) < LARGE
-    return equal_to(value, spelling="natural" if natural else "any")
+    return words([str(value)]) if schemas.natural else equal_to(value)
 
 
 def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:

@@ -7,13 +7,13 @@ once if all copies have the same negation.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable
 from typing import Any
 
 from structgen.schema.normal_form.expressions import Atom
 from structgen.schema.references.metaschemas import DEFINITIONS, depth_of
 from structgen.schema.references.resources import IDENTITY
+from structgen.schema.values import dumps
 
 ANNOTATIONS = frozenset(("title", "description", "$comment", "default", "examples"))
 MAX_DEEP = 50  # levels of subschemas that are compared
@@ -78,7 +78,7 @@ def _outlined(schema: Schema, draft: int) -> Outline | None:
         for keyword in sorted(schema.keys() - _SILENT):
             value = schema[keyword]
             said[keyword] = _shallow(value, depth_of(keyword, value, draft), below)
-        return json.dumps(said, sort_keys=True), below
+        return dumps(said, sort_keys=True), below
     except TypeError:  # not as JSON text has it
         return None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from structgen.regular.numbers.language import to_fraction
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm, ObjectAlt
+from structgen.schema.values import dumps
 from structgen.util.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class Subschema:
 
     def broken(self, keyword: str, expected: str) -> SpecError:
         """The error for a keyword with a value that it cannot have."""
-        value = json.dumps(self.schema[keyword], default=str)
+        try:
+            value = dumps(self.schema[keyword])
+        except TypeError:
+            value = str(self.schema[keyword])
         shown = value if len(value) <= 60 else value[:57] + "..."
         return SpecError(f"'{keyword}' is {shown}", location=self.at(keyword), expected=expected)
 
@@ -96,17 +100,20 @@ class Subschema:
         value = self.get(keyword)
         if value is None and keyword not in self.schema:
             return None
-        whole = value.is_integer() if isinstance(value, float) else isinstance(value, int)
-        if not whole or isinstance(value, bool) or value < 0:
+        if type(value) is int and value >= 0:  # as nearly all are
+            return value
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        count = to_fraction(value, location=self.at(keyword)) if is_number else None
+        if count is None or count.denominator > 1 or count < 0:
             raise self.broken(keyword, "a non-negative integer")
-        return int(value)
+        return count.numerator
 
     def number(self, keyword: str) -> Fraction | None:
         """The value of a keyword that is a number, None if absent."""
         if keyword not in self.schema:
             return None
         value = self.schema[keyword]
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
             raise self.broken(keyword, "a number")
         return to_fraction(value)
 

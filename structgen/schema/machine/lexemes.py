@@ -57,13 +57,13 @@ def scalars_of(form: NormalForm) -> ScalarLanguages:
 def value_start(
     vector: tuple[ScalarLanguages, ...],
     brackets: str,
+    layout: Layout,
     kinds: tuple[str, str] = ("value", "value"),
-    surrogates: bool = False,
 ) -> LexState:
     """The lexer state before a value that fits one of `vector`.
 
     brackets: of `[` and `{` those that can lead to a value, and `]` where it may come instead;
-    kinds: of the terminals of strings, and of other scalars; surrogates: as in `Layout`.
+    layout: how strings are spelled; kinds: of the terminals of strings, and of other scalars.
     """
     string_kind, kind = kinds
     captured, recorded = kind != "value", kinds != ("value", "value")
@@ -75,7 +75,8 @@ def value_start(
             punctuation.append((ord(text[0]), then))
     strings = tuple(form.string for form in vector)
     if any(s is not EMPTY for s in strings):
-        role = Scalar(True, string_kind, surrogates=surrogates and string_kind == "value")
+        surrogates = layout.surrogates and string_kind == "value"
+        role = Scalar(True, string_kind, layout.escapes, surrogates)
         punctuation.append((ord('"'), Text(strings, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)
@@ -93,9 +94,9 @@ def comparable(number: Regex) -> Regex:
 
 
 @lru_cache(maxsize=4096)
-def scalar_start(form: NormalForm, surrogates: bool) -> LexState:
+def scalar_start(form: NormalForm, layout: Layout) -> LexState:
     """`value_start` of a form that has scalars only. Forms are compared by identity."""
-    return value_start((scalars_of(form),), "", surrogates=surrogates)
+    return value_start((scalars_of(form),), "", layout)
 
 
 def key_start(
@@ -108,13 +109,13 @@ def key_start(
     """
     if names is None:
         return unnamed_start(others, layout, closing, only_new)
-    role = Key(bool(others), not layout.natural, layout, only_new)
+    role = Key(bool(others), layout.escapes, layout, only_new)
     return _start(names, others, role, "}" * closing)
 
 
 def word_start(names: WordRange, layout: Layout, closing: bool) -> KeyStart:
     """The lexer state before one of the words of a list, or before `]` if `closing`."""
-    return _start(names, (), Key(False, True, layout), "]" * closing)
+    return _start(names, (), Key(False, layout.escapes, layout), "]" * closing)
 
 
 def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStart:
@@ -131,7 +132,7 @@ def _start(names: WordRange, others: Vector, role: Key, bracket: str) -> KeyStar
 @lru_cache(maxsize=256)
 def unnamed_key(layout: Layout) -> Text:
     """Inside a key that is known to be none of the names."""
-    return Text((EMPTY, ANY), Key(True, not layout.natural, layout, only_new=True))
+    return Text((EMPTY, ANY), Key(True, layout.escapes, layout, only_new=True))
 
 
 @lru_cache(maxsize=256)

@@ -111,13 +111,12 @@ def _states(layout: Layout, spelling: Spelling) -> Iterator[LexState]:
         nothing._replace(string=ANY, number=numbers),
         nothing._replace(string=ANY, true=True, false=True),
     )
-    surrogates = layout.surrogates
     for kind, null, closing in product(kinds, (False, True), ("", "]")):
-        yield value_start((kind._replace(null=null),), closing, surrogates=surrogates)
+        yield value_start((kind._replace(null=null),), closing, layout)
     for null, closing in product((False, True), ("", "]")):
         for brackets in ("[", "{", "[{"):
             scalars = (nothing._replace(null=null),)
-            yield value_start(scalars, brackets + closing, surrogates=surrogates)
+            yield value_start(scalars, brackets + closing, layout)
     anything = ScalarLanguages(null=True, true=True, false=True, string=ANY, number=numbers)
     for closing in ("", "]"):
-        yield value_start((anything,), "[{" + closing, surrogates=surrogates)
+        yield value_start((anything,), "[{" + closing, layout)

@@ -423,7 +423,7 @@ class JsonMachine(Machine[JsonFrame]):
         plain = not (closing or frame.captures_child or frame.texts_compared)
         if plain and len(vector) == 1 and not (vector[0].arrays or vector[0].objects):
             frame.only_scalar = True
-            return scalar_start(vector[0], self._layout.surrogates)
+            return scalar_start(vector[0], self._layout)
         if plain and vector in self._starts:
             lexeme, frame.only_scalar = self._starts[vector]
             return lexeme
@@ -436,7 +436,7 @@ class JsonMachine(Machine[JsonFrame]):
         frame.only_scalar = not brackets
         kind = "item" if frame.captures_child else "value"
         kinds = "once" if frame.texts_compared else kind, kind
-        lexeme = value_start(scalars, brackets, kinds, self._layout.surrogates)
+        lexeme = value_start(scalars, brackets, self._layout, kinds)
         if plain:
             self._starts[vector] = lexeme, frame.only_scalar
         return lexeme

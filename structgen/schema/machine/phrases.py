@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from structgen.regular.regex import EMPTY
 from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.values import dumps
 
 MAX_SHOWN = 12  # keys, values or phrases listed in a message
 MAX_LENGTH = 60  # characters of a pattern or a value
@@ -76,7 +76,7 @@ def some(texts: Iterable[str]) -> str:
 
 def quoted(value: Any) -> str:
     """A value as JSON, cut where it is long."""
-    return cut(json.dumps(value, ensure_ascii=False))
+    return cut(dumps(value, ensure_ascii=False))
 
 
 def cut(text: str) -> str:

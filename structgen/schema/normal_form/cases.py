@@ -8,6 +8,7 @@ exports: `allOf` and references join, `anyOf` and `oneOf` choose. Other combinat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -33,7 +34,7 @@ class Bound(NamedTuple):
     """One end of a range: its value, as it was written, and whether it is exclusive."""
 
     value: Fraction
-    written: int | float
+    written: float | Decimal
     strict: bool
     atom: Atom
     keyword: str

@@ -59,6 +59,7 @@ class PythonType(MachineSpec):
     property_order: str = "declared"
     whitespace: str = "bounded"
     formats: str = "assert"
+    escapes: str = "auto"
     kind: ClassVar[str] = "python_type"
 
     def __hash__(self) -> int:
@@ -68,7 +69,8 @@ class PythonType(MachineSpec):
             return hash(PythonType)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return PythonType, (self.type, self.property_order, self.whitespace, self.formats)
+        options = self.property_order, self.whitespace, self.formats, self.escapes
+        return PythonType, (self.type, *options)
 
     @property
     def name(self) -> str:
@@ -124,7 +126,12 @@ class PythonType(MachineSpec):
             property_order=self.property_order,
             whitespace=self.whitespace,
             formats=self.formats,
+            escapes=self.escapes,
         )
+
+    def as_read(self) -> JsonSchema:
+        """See `Spec.as_read`."""
+        return self.portable().as_read()
 
     def to_json(self) -> dict[str, Any]:
         """What `JsonSchema.from_json` makes `portable()` of."""

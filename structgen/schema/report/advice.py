@@ -6,10 +6,10 @@ One function per kind of mistake; `CHECKS`, at the end, lists them.
 from __future__ import annotations
 
 import difflib
-import json
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 from structgen.errors import StructgenError
@@ -28,6 +28,7 @@ from structgen.schema.report.slips import (
     Slip,
     meant_by,
 )
+from structgen.schema.values import dumps
 
 MAX_VALUES = 200  # of an `enum` that are tried
 MAX_NAMES = 6  # listed in a message
@@ -236,7 +237,7 @@ def _bounds(_: Inspection, visit: Visit) -> Iterator[Advice]:
     """A least above a most."""
     for low, high, crossed in BOUNDS:
         least, most = visit.schema.get(low), visit.schema.get(high)
-        numbers = [x for x in (least, most) if isinstance(x, int | float)]
+        numbers = [x for x in (least, most) if isinstance(x, int | float | Decimal)]
         counted = len(numbers) == 2 and bool not in map(type, numbers)
         if counted and {low, high} <= visit.enforced and crossed(*numbers):
             text = f"{low!r} ({least}) and {high!r} ({most}) leave nothing between them"
@@ -371,7 +372,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."
 
 

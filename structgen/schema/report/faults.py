@@ -9,21 +9,22 @@ that does not fit (a key twice, the order of keys, white space, ...), and this s
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
+from decimal import Decimal
 from itertools import islice
 from typing import Any, NamedTuple
 
 from structgen.errors import StructgenError
+from structgen.regular.numbers.language import to_fraction
 from structgen.regular.regex import matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import NAMES, cut, listed, quoted, some
 from structgen.schema.references.vocabularies import DRAFTS
+from structgen.schema.values import dumps, loads
 from structgen.util.json_pointer import pointer_to, unescape_pointer
 
 MAX_FAULTS = 200  # that are looked at
@@ -47,7 +48,8 @@ TYPES = NAMES | {"integer": "an integer"}
 LAYOUTS = {
     "property_order": "its keys stand in another order than property_order={!r} asks for",
     "whitespace": "its white space is not as whitespace={!r} asks for",
-    "spelling": "a number or key is spelled in another way than spelling={!r} asks for",
+    "spelling": "a number is spelled in another way than spelling={!r} asks for",
+    "escapes": "a string has other escapes than escapes={!r} asks for",
 }
 _LONE_SURROGATE = re.compile(
     r"(?<!\\)(?:\\\\)*(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -111,7 +113,7 @@ def _read(data: bytes, twice: list[str]) -> Any:
     def refuse(text: str) -> Any:
         raise ValueError(f"{text} is not JSON")
 
-    return json.loads(data.decode(), object_pairs_hook=members, parse_constant=refuse)
+    return loads(data.decode(), object_pairs_hook=members, parse_constant=refuse)
 
 
 def _spelling(spec: JsonSchema, data: bytes) -> Fault:
@@ -119,6 +121,9 @@ def _spelling(spec: JsonSchema, data: bytes) -> Fault:
     found = _LONE_SURROGATE.search(data.decode())
     if found and spec.surrogates == "refuse":
         return Fault(f"the unpaired surrogate {found[0][-6:]} is no character")
+    spelling = "natural" if spec.natural else "any"
+    escapes = "any" if spec.any_escapes else "needed"
+    spec = dataclasses.replace(spec, spelling=spelling, escapes=escapes)  # "auto" depends on others
     tries = [(name,) for name in LAYOUTS] + [("property_order", "whitespace"), tuple(LAYOUTS)]
     for names in tries:
         narrow = [name for name in names if getattr(spec, name) != "any"]
@@ -200,7 +205,7 @@ def _reference(keyword: str, function: Callable[..., Any]) -> Callable[..., Iter
 def _multiple_of(validator: Any, step: Any, value: Any, _: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if validator.is_type(value, "number") and Fraction(repr(value)) % Fraction(repr(step)):
+    if validator.is_type(value, "number") and to_fraction(value) % to_fraction(step):
         yield ValidationError(f"{value!r} is not a multiple of {step}")
 
 
@@ -353,7 +358,7 @@ def _type(it: str, wanted: Any, value: Any, _: Any) -> tuple[str, str]:
 def _kind(value: Any) -> str:
     """A value in words: short ones themselves, with their type where that may be in doubt."""
     shown = quoted(value)
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int | float | Decimal):
         return shown
     if isinstance(value, str):
         return f"the string {shown}"
@@ -364,7 +369,7 @@ def _unique(it: str, _: Any, value: Any, __: Any) -> tuple[str, str]:
     place = it.removeprefix("the value").removeprefix(" at ")
     first: dict[str, int] = {}
     for i, item in enumerate(value):
-        key = json.dumps(_normal(item), sort_keys=True)
+        key = dumps(_normal(item), sort_keys=True)
         if key in first:
             where = f"{quoted(item)} stands at {place}/{first[key]} and {place}/{i}"
             return f"items{f' of {place}' if place else ''} must be unique", where
@@ -374,7 +379,7 @@ def _unique(it: str, _: Any, value: Any, __: Any) -> tuple[str, str]:
 
 def _normal(value: Any) -> Any:
     """A value in which 1.0 is 1."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | Decimal) and value % 1 == 0:
         return int(value)
     if isinstance(value, list):
         return [_normal(item) for item in value]

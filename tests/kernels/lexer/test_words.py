@@ -35,7 +35,7 @@ SHORT = {
 }
 QUOTE = 0x22
 FIRST = 20  # label of the first word
-FLAGS = st.sampled_from([0, 1, 3])  # plain, quoted, quoted with all escapes
+FLAGS = st.sampled_from([0, 1, 3])  # plain, quoted, quoted in any spelling
 
 
 class Place(NamedTuple):
@@ -56,13 +56,14 @@ def spellings(letter: str, flags: int) -> list[bytes]:
     if not flags & 1:
         return [letter.encode()]
     needed = letter < " " or letter in '"\\'
-    plain = [] if needed else [letter.encode()]
-    if not needed and not flags & 2:
-        return plain
+    short = [b"\\" + byte for byte in [SHORT.get(letter)] if byte]
+    first = (short or [f"\\u{ord(letter):04x}".encode()]) if needed else [letter.encode()]
+    if not flags & 2:
+        return first
     units = letter.encode("utf-16-be").hex()
     halves = [cases(units[i : i + 4]) for i in range(0, len(units), 4)]
     escapes = [b"".join(b"\\u" + half for half in found) for found in product(*halves)]
-    return plain + escapes + [b"\\" + short for short in [SHORT.get(letter)] if short]
+    return first + [spelled for spelled in escapes + short if spelled not in first]
 
 
 class Expected:

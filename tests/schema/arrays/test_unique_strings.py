@@ -48,9 +48,9 @@ def test_items_differ_however_they_are_spelled(
     item: dict[str, Any], words: list[tuple[str, int]]
 ) -> None:
     """A text is accepted if and only if no value in it comes twice, and each fits."""
-    one = sg.compile(sg.JsonSchema(item), BYTES)
+    one = sg.compile(sg.JsonSchema(item, escapes="any"), BYTES)
     array = {"type": "array", "items": item, "uniqueItems": True}
-    constraint = sg.compile(sg.JsonSchema(array), BYTES)
+    constraint = sg.compile(sg.JsonSchema(array, escapes="any"), BYTES)
     texts = [spelled(*word) for word in words]
     state = constraint.advance_bytes(constraint.start, ("[" + ",".join(texts) + "]").encode())
     fit = all(one.is_accepting(one.advance_bytes(one.start, text.encode())) for text in texts)
@@ -100,7 +100,8 @@ def test_no_text_is_begun_that_all_its_ends_are_taken_of(
 ) -> None:
     """Of the last letter there is room for, those are left that make a text of its own."""
     schema = {"type": "array", "uniqueItems": True, **array}
-    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    spec = sg.JsonSchema(schema, whitespace="compact", escapes="any")
+    constraint = sg.compile(spec, BYTES)
     decide = json_decider(schema)
     read = ["null"] * (more and "null" in str(array)) + [spelled(word, how) for word in taken]
     before = ("[" + "".join(f"{item}," for item in read)).encode()
