@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def _made(folder: Path, name: str, level: str) -> Library:
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(_alone(folder / "lock"))
+            stack.enter_context(_alone(folder / "lock", name))
         except OSError:  # it cannot be written: a library for this process
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for path in (folder / name, folder / f"{name}{OBJECTS}"):
@@ -62,13 +63,20 @@ def _made(folder: Path, name: str, level: str) -> Library:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until nobody else is in here, of all processes."""
+def _alone(path: Path, name: str) -> Iterator[None]:
+    """Wait until no other process is in here with the same name. path: of a file with locks."""
     import fcntl
 
+    place = zlib.crc32(name.encode())  # a byte of the file, which need not be that long
     with path.open("a") as file:
-        with contextlib.suppress(OSError):  # a file system without locks: it is made twice
-            fcntl.lockf(file, fcntl.LOCK_EX)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except (BlockingIOError, PermissionError):
+            if sys.stderr is not None:
+                sys.stderr.write("structgen: waiting for a process that compiles kernels\n")
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, place)
+        except OSError:
+            pass  # a file system without locks: the library is made twice
         yield
 
 

@@ -118,9 +118,10 @@ class Transformers:
         self._content: str = self._backend.to_str()
         if eos_ids is None:
             own = getattr(tokenizer, "eos_token_id", None)
-            eos_ids = own if isinstance(own, list | tuple) else [] if own is None else [own]
+            eos_ids = [*own] if isinstance(own, list | tuple) else [] if own is None else [own]
         special = frozenset(getattr(tokenizer, "all_special_ids", ()))
-        self._size, self._eos_ids, self._special, self._check = size, eos_ids, special, check
+        self._eos_ids: list[int] = eos_ids
+        self._size, self._special, self._check = size, special, check
 
     def key(self) -> str:
         """See `Source`."""

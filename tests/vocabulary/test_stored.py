@@ -97,9 +97,12 @@ def test_another_vocabulary_is_read(
     read_ranks(tmp_path)
     seen: list[object] = []
     original = sources.tiktoken_table
-    monkeypatch.setattr(
-        sources, "tiktoken_table", lambda *a, **k: seen.append(a) or original(*a, **k)
-    )
+
+    def counting(*given: Any, **options: Any) -> Any:
+        seen.append(given)
+        return original(*given, **options)
+
+    monkeypatch.setattr(sources, "tiktoken_table", counting)
     read_ranks(tmp_path)
     assert seen == []
     if "bytes" in change:

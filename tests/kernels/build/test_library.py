@@ -15,6 +15,7 @@ import pytest
 from structgen.kernels.build import compilation, library, opening
 from structgen.kernels.build.language import LIBRARY
 from structgen.kernels.build.loader import kernels
+from structgen.util.cache_dir import cache_dir
 
 needs_library = pytest.mark.skipif(LIBRARY is None, reason="kernels are not taken from a library")
 # opens a library, which takes a moment to make, and writes down who made it
@@ -53,7 +54,7 @@ def python(code: str, *arguments: object, **environment: str) -> subprocess.Pope
 def path_of_library() -> Path:
     """The file that this process has opened."""
     name = f"{library.levels()[0]}-{library.digest()}{library.ENDING}"
-    path = opening.cache_dir() / "kernels" / name
+    path = cache_dir() / "kernels" / name
     return path if path.exists() else path.with_name(name + library.OBJECTS)
 
 
