@@ -40,6 +40,7 @@ class NestingMasks(Masks):
         self._walk = trie_walk(vocabulary)
         self._outer = masks_of(automaton.outer, vocabulary)
         self._inner = [masks_of(inner.automaton, vocabulary) for inner in automaton.inners]
+        self._has_texts = [bool(inner.firsts) for inner in automaton.inners]  # tokens have none
         self._firsts: dict[int, frozenset[int]] = {}
         self._finders: dict[tuple[int, frozenset[int]], EndFinder] = {}
         self._find = _EntranceFinder(automaton, vocabulary)
@@ -72,7 +73,8 @@ class NestingMasks(Masks):
             if open_text is None:
                 begun = [(node, outer), *self._entrances(outer, node, row, final)]
                 for end, behind in begun:
-                    following += [((0, e), end) for e in self._automaton.entries(behind)]
+                    texts = self._automaton.entries(behind)
+                    following += [((0, e), end) for e in texts if self._has_texts[e.inner]]
             else:
                 following = [((o, None), end) for end, o in self._ends(open_text, node, row, final)]
             fresh = [one for one in following if one not in seen]

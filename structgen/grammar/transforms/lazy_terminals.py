@@ -131,8 +131,7 @@ def _alphabet(language: Regex) -> CharSet | None:
         case Repeat():
             return _alphabet(language.body)
         case Concat() | Alt():
-            in_a_row = isinstance(language, Concat)
-            parts = language.parts_in_order if in_a_row else language.parts
+            parts = language.parts if isinstance(language, Alt) else language.parts_in_order
             found = [_alphabet(part) for part in parts]
             return None if None in found else union_all([c for c in found if c is not None])
         case SubAutomaton() if (whole := _all_that_matches(language)) is not None:
@@ -143,8 +142,9 @@ def _alphabet(language: Regex) -> CharSet | None:
 def _all_that_matches(language: SubAutomaton) -> Regex | None:
     """For the texts that a pattern prefers all those it can match; None if that is not known."""
     state = language.state
-    known = isinstance(state, MatchState) and not has_assertions(state.program.root)
-    return language_of(state.program.root) if known else None
+    if not isinstance(state, MatchState) or has_assertions(state.program.root):
+        return None
+    return language_of(state.program.root)
 
 
 def _with_lists(grammar: Grammar) -> Grammar:
