@@ -55,10 +55,11 @@ class StructgenLM(LM):  # type: ignore[misc]  # untyped
         } | self._options
         text = schema if isinstance(schema, str) else json.dumps(schema)
         try:
-            return self._generator.generate(context, JsonSchema(text), **options).text
+            found = self._generator.generate(context, JsonSchema(text), **options)
         except StructgenError as error:
             _LOG.warning("a request got no text: %s", error)
             return ""
+        return str(found.text)
 
     def loglikelihood(self, requests: Any) -> NoReturn:
         """Not for this model: HostError."""
