@@ -6,8 +6,8 @@ A step advances every request by its token and fills every mask, as a server doe
 forward passes: structgen by `sg.fill_masks`, llguidance by its parallel executor. All requests have
 schemas of their own. The texts are the cases' instances, and a request that has ended makes room
 for the next case, so the batch stays full. The engines take turns, part by part, in one process;
-compiling is not timed. "First use" is the first time that the texts are read (the first masks of
-new requests are among the steps), "again" the second time.
+compiling and first masks are not timed. "First use" is the first time that the texts are read,
+"again" the second time.
 """
 
 from __future__ import annotations
@@ -125,22 +125,30 @@ def _takes(engine: Engine, request: Request, words: int) -> bool:
 
 
 def replay(step: Step, requests: Sequence[Request], batch: int, words: int) -> list[int]:
-    """Nanoseconds of each step with a full batch, until no request is left to fill it."""
+    """Nanoseconds of each step with a full batch, until no request is left to fill it.
+
+    The first mask of a request is made when it joins, and not timed: servers make it with the
+    compilation.
+    """
     waiting = iter(range(len(requests)))
-    live = [[number, 0] for number in itertools.islice(waiting, batch)]
     rows = np.zeros((batch, words), np.int32)
+    live: list[list[int]] = []  # [request, tokens read]
     times = []
     gc.collect()
     gc.freeze()  # what is there now need not be looked at again in the middle of a step
-    while len(live) == batch:
-        todo = [(n, requests[n].tokens[at - 1] if at else None) for n, at in live]
+    while True:
+        live = [one for one in live if one[1] < len(requests[one[0]].tokens)]
+        for number in itertools.islice(waiting, batch - len(live)):
+            step([(number, None)], rows)
+            live.append([number, 0])
+        if len(live) < batch:
+            break
+        todo = [(number, requests[number].tokens[at]) for number, at in live]
         begin = time.perf_counter_ns()
         step(todo, rows)
         times.append(time.perf_counter_ns() - begin)
         for one in live:
             one[1] += 1
-        live = [one for one in live if one[1] <= len(requests[one[0]].tokens)]
-        live += [[number, 0] for number in itertools.islice(waiting, batch - len(live))]
     gc.unfreeze()
     return times
 

@@ -20,6 +20,7 @@ from structgen.constraint.constraint import FINAL
 from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation.interfaces import Constraint
+from structgen.integrations.matcher import check_tokens
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
 from structgen.vocabulary.vocabulary import Vocabulary
@@ -226,7 +227,10 @@ class _WithEndings:
         self._constraint = constraint
 
     def fill_mask(self, state: int, row: npt.NDArray[np.int32]) -> None:
-        """Write the allowed tokens of `state`. VocabularyError for a row of another size."""
+        """Write the allowed tokens of `state`, of which there is one at least (NoTokenError).
+
+        VocabularyError for a row of another size.
+        """
         vocabulary = self._constraint.vocabulary
         if len(row) != vocabulary.words:
             raise VocabularyError(
@@ -236,6 +240,7 @@ class _WithEndings:
             )
         if state not in {DEAD, FINAL}:
             self._constraint.fill_mask(state, row)
+            check_tokens(row)
             return
         ends = np.zeros(vocabulary.size, np.bool_)
         ends[list(vocabulary.eos_ids)] = True

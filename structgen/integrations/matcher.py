@@ -117,12 +117,7 @@ class Matcher:
         elif self._more_stops:
             edit = bitmask.allow if self.constraint.is_accepting(self.state) else bitmask.forbid
             edit(row, self._more_stops)
-        if not row.any():
-            raise NoTokenError(
-                "the constraint allows no token here",
-                expected="a token, or an end token where the text may end",
-                hint="check that the vocabulary has a token for every byte",
-            )
+        check_tokens(row)
 
 
 def fill_matchers(
@@ -155,6 +150,16 @@ def check_width(words: int, host: int) -> None:
             f"the vocabulary has more tokens than the host's masks, {host} words",
             expected=f"{words} words",
             hint="size the vocabulary by the model's logits",
+        )
+
+
+def check_tokens(row: npt.NDArray[Any]) -> None:
+    """NoTokenError where a row allows nothing: a host would take token 0, or fail its batch."""
+    if not row.any():
+        raise NoTokenError(
+            "the constraint allows no token here",
+            expected="a token, or an end token where the text may end",
+            hint="check that the vocabulary has a token for every byte",
         )
 
 

@@ -231,8 +231,8 @@ class Engine:
                     _check_states(constraints[i], one.job.states)
                 except ApiError as error:
                     errors[i] = error
-        for i, error in errors.items():
-            self._fail([live[i].job], _api_error(error))
+        for i, problem in errors.items():
+            self._fail([live[i].job], _api_error(problem))
         return [i not in errors for i in range(len(live))]
 
     def _draw_on_host(

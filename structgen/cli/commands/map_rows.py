@@ -109,7 +109,7 @@ def _on_ray(
     args: argparse.Namespace, spec: Any, template: Template, settings: Any, _terminal: Terminal
 ) -> tuple[int, int]:
     from structgen import demo
-    from structgen.integrations.mapping.ray_data import fill_on_ray
+    from structgen.integrations.mapping.ray_data import Share, fill_on_ray
 
     return fill_on_ray(
         args.model or str(demo.model_path()),
@@ -119,7 +119,5 @@ def _on_ray(
         template=template,
         settings=settings,
         batch=args.batch,
-        actors=args.actors,
-        gpus=args.gpus,
-        key=args.key,
+        share=Share(args.actors, args.gpus, args.key),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from structgen.compose.base import from_json, to_json
 from structgen.errors import SpecError
@@ -21,6 +21,18 @@ from structgen.spec.base import Spec
 COLUMNS = ("text", "finish_reason", "error")
 
 
+class Share(NamedTuple):
+    """What a run takes of a cluster.
+
+    actors: at most so many, each with a core and `gpus` GPUs. key: a column that tells rows apart;
+    with it a run that was stopped goes on where it was, by Ray's checkpoints.
+    """
+
+    actors: int = 1
+    gpus: float = 0
+    key: str | None = None
+
+
 def fill_on_ray(
     model: str,
     spec: Spec,
@@ -30,15 +42,12 @@ def fill_on_ray(
     template: Template,
     settings: Mapping[str, Any],
     batch: int = 16,
-    actors: int = 1,
-    gpus: float = 0,
-    key: str | None = None,
+    share: Share = Share(),  # noqa: B008  it is a tuple
 ) -> tuple[int, int]:
     """Write the rows with COLUMNS as Parquet files to the folder `out`; (rows, rows that failed).
 
-    model: a path or name that every machine of the cluster can load. actors: at most so many, each
-    with a core and `gpus` GPUs. key: a column that tells rows apart; with it a run that was stopped
-    goes on where it was, by Ray's checkpoints in `out`.
+    model: a path or name that every machine of the cluster can load. Checkpoints are kept in a
+    folder beside `out`.
     """
     import ray
     import ray.data
@@ -54,10 +63,11 @@ def fill_on_ray(
             f"rows are not read from {source.name}",
             expected=" or ".join(f"*{ending}" for ending in ENDINGS),
         )
-    if key is not None:
+    if share.key is not None:
         context = ray.data.DataContext.get_current()
         context.checkpoint_config = ray.data.checkpoint.CheckpointConfig(
-            id_column=key, checkpoint_path=str(out.absolute().with_name(f"{out.name}.checkpoint"))
+            id_column=share.key,
+            checkpoint_path=str(out.absolute().with_name(f"{out.name}.checkpoint")),
         )
     given = {
         "model": model,
@@ -69,9 +79,9 @@ def fill_on_ray(
         Filler,
         fn_constructor_kwargs=given,
         batch_size=batch,
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=share.actors),
         num_cpus=1,
-        num_gpus=gpus or None,
+        num_gpus=share.gpus or None,
     )
     rows.write_parquet(str(out.absolute()))
     written = ray.data.read_parquet(str(out.absolute()), columns=["error"])

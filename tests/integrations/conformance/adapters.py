@@ -187,6 +187,23 @@ class OfMlx(Shown):
         return bitmask.pack(np.isfinite(np.array(logits)[0]))
 
 
+class OfLlama(Shown):
+    """The logits processor for llama-cpp-python, whose scores do not lie in one piece."""
+
+    def __init__(self, kind: str, content: str) -> None:
+        from structgen.integrations.llama_cpp import LogitsProcessor as LlamaProcessor
+
+        super().__init__()
+        llama = SimpleNamespace(draft_model=None)
+        self.processor = LlamaProcessor(llama, _constraint(kind, content))
+        self.allowed(PROMPT)
+
+    def allowed(self, tokens: list[int]) -> Row:
+        """See `Shown.allowed`."""
+        scores = np.zeros(2 * SIZE, np.float32)[::2]
+        return bitmask.pack(np.isfinite(self.processor(np.array(tokens, np.intc), scores)))
+
+
 ADAPTERS: dict[str, Callable[[str, str], Text]] = {
     "matcher": OfMatcher,
     "follower": OfFollower,
@@ -194,6 +211,7 @@ ADAPTERS: dict[str, Callable[[str, str], Text]] = {
     "vllm": OfVllm,
     "sglang": OfSglang,
     "mlx": OfMlx,
+    "llama.cpp": OfLlama,
 }
 
 

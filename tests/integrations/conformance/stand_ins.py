@@ -224,8 +224,16 @@ def mlx() -> None:
     module("mlx.core", __version__="0.32.4", array=array, where=np.where)
 
 
+def llama_cpp() -> None:
+    """What the adapter for llama-cpp-python imports."""
+    module("llama_cpp", __version__="0.3.36")
+
+
+HOSTS = {"vllm": vllm, "sglang": sglang, "mlx": mlx, "llama_cpp": llama_cpp}
+
+
 def prepare() -> None:
     """Stand in for every host that is not installed."""
-    for name, make in (("vllm", vllm), ("sglang", sglang), ("mlx", mlx)):
+    for name, make in HOSTS.items():
         if not installed(name):
             make()

@@ -13,7 +13,7 @@ import structgen as sg
 from structgen.cli.main import main
 from structgen.errors import ArtifactError, SpecError
 from structgen.integrations.mapping import local
-from structgen.integrations.mapping.rows import Template, read_rows
+from structgen.integrations.mapping.rows import Template, answers, read_rows
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"],
           "additionalProperties": False}  # fmt: skip
@@ -60,13 +60,12 @@ def test_a_stopped_run_goes_on(
     text = whole.read_text().splitlines(keepends=True)
     out.write_text("".join(text[:2]) + text[2][:10])
     asked: list[int] = []
-    real = local.answers
 
     def counted(generator: Any, spec: Any, prompts: Any, settings: Any) -> Any:
         asked.append(len(prompts))
-        return real(generator, spec, prompts, settings)
+        return answers(generator, spec, prompts, settings)
 
-    monkeypatch.setattr(local, "answers", counted)
+    monkeypatch.setattr("structgen.integrations.mapping.local.answers", counted)
     assert command(source, out) == 0
     assert sum(asked) == 3
     assert [(one["row"], one["text"]) for one in lines(out)] == [
