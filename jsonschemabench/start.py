@@ -74,7 +74,8 @@ def add_parser(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, and print a table; or be one of the measured processes."""
     if args.child:
-        print(json.dumps(_measured(*args.child, args)._asdict()))
+        name, spec = args.child
+        print(json.dumps(_measured(name, spec, args)._asdict()))
         return 0
     if args.repeat < 1:
         raise BenchError("there is nothing to measure", expected="--repeat 1 or more")
