@@ -170,15 +170,20 @@ class Constraint:
         return after
 
     def _advance(self, state: int, token_id: int) -> int:
+        after = self._taken(state, token_id)
+        if self._completable is None or after < 0:
+            return after
+        if token_id in self._specials and not self._reads_tokens:
+            return after
+        return after if self._completable(after) else DEAD
+
+    def _taken(self, state: int, token_id: int) -> int:
+        """The state after a token, whether or not other tokens can finish it."""
         data = self._texts[token_id]
         if token_id in self._specials:
             return self._advance_by_special(state, token_id, data or b"")
         after = self.read(state, data)[0] if data else DEAD
-        if self._reads_tokens:
-            after = self._joined_by_token(state, token_id, after)
-        if self._completable is not None and after >= 0 and not self._completable(after):
-            return DEAD
-        return after
+        return self._joined_by_token(state, token_id, after) if self._reads_tokens else after
 
     def _advance_by_special(self, state: int, token_id: int, text: bytes) -> int:
         if token_id in self._eos:
@@ -460,15 +465,15 @@ class Constraint:
         ends = self._masks.write(position, row)
         if ends is not None:
             self._ends[state] = ends
+        if self._reads_tokens:
+            self._allow_named(self.automaton.specials(position), row)
         if self._completable is not None:
             forbid(row, [t for t in self._tokens_of(row) if self.advance(state, t) == DEAD])
             position = self._position(state)
         if self.is_accepting(state):
             allow(row, self.vocabulary.eos_ids)
-        specials: Any = self.automaton.specials(position)
-        if self._reads_tokens:
-            self._allow_named(specials, row)
-        elif specials:
+        specials = {} if self._reads_tokens else self.automaton.specials(position)
+        if specials:
             allow(row, [t for t in self._specials if (self._texts[t] or b"") in specials])
 
     def _allow_named(self, specials: Any, row: Row) -> None:
@@ -514,9 +519,14 @@ class Constraint:
         return Completable(self._successors, self.is_accepting, self._finish, self.core, texts)
 
     def _successors(self, state: int) -> list[int]:
-        """The states after the text tokens that fit, whether or not these can be finished."""
-        tokens = self._tokens_of(self._masks.row(self._position(state)))
-        return [self.advance_bytes(state, self.vocabulary.token_bytes(t)) for t in tokens]
+        """The states after the tokens that fit, whether or not these can be finished.
+
+        Special tokens only where they may stand for themselves.
+        """
+        row = self._masks.row(self._position(state))
+        if self._reads_tokens:
+            self._allow_named(self.automaton.specials(self._position(state)), row)
+        return [self._taken(state, token) for token in self._tokens_of(row)]
 
     @cached_property
     def _spelled(self) -> Completes:

@@ -101,6 +101,22 @@ def test_a_token_has_no_text_that_completes_it() -> None:
     assert constraint.shortest_completion(constraint.advance(constraint.start, 6)) == b"a"
 
 
+def test_a_vocabulary_may_lack_bytes() -> None:
+    """Then tokens are left out from which no others lead to the end."""
+    small = sg.Vocabulary(TEXTS, eos_ids=[0], special_ids=SPECIAL)
+    spec = sg.Gbnf('root ::= <think> "x" | "a" (<[6]> | "y") | "b" "y" | !<[1]> !<[1]> "z"')
+    constraint = sg.compile(spec, small)
+    for state, allowed in (
+        (constraint.start, [1, 4]),
+        (constraint.advance(constraint.start, 1), [6]),
+        (constraint.advance(constraint.start, 4), [7]),
+    ):
+        row = constraint.mask_view(state)
+        assert [t for t in range(len(TEXTS)) if row[0] >> t & 1] == allowed
+        taken = [t for t in range(len(TEXTS)) if constraint.advance(state, t) != sg.DEAD]
+        assert taken == allowed
+
+
 def test_specs_with_tokens_are_saved_and_loaded(tmp_path: Any) -> None:
     """With the same masks."""
     constraint = sg.compile(GRAMMARS["thought"][0], VOCABULARY)
