@@ -150,3 +150,21 @@ def test_the_real_manager_compiles_copies_and_refuses() -> None:
     assert grammar.matcher.constraint is future.result().matcher.constraint
     refused, _ = made.get_cached_or_future_value(("json", "{"), require_reasoning=False)
     assert isinstance(refused.result(), InvalidGrammarObject)
+
+
+@pytest.mark.skipif(stand_ins.installed("sglang"), reason="its options come from its server")
+def test_options_of_the_server_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """White space; two options that contradict each other are refused."""
+    from sglang.srt.runtime_context import get_serving
+
+    from structgen.integrations.sglang.backend import create
+
+    serving = get_serving()
+    monkeypatch.setattr(serving, "constrained_json_disable_any_whitespace", True)
+    grammar = create(None, TOKENIZER, SIZE, {END}).dispatch_json('{"type": "array"}')
+    grammar.accept_token(tokens("[")[0])
+    with pytest.raises(ValueError, match="not allowed"):
+        grammar.accept_token(tokens(" ")[0])
+    monkeypatch.setattr(serving, "constrained_json_whitespace_pattern", " ?")
+    with pytest.raises(HostError, match="how JSON is spaced"):
+        create(None, TOKENIZER, SIZE, {END})
