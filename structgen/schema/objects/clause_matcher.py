@@ -6,7 +6,7 @@ all clauses can still be satisfied. What else the value turns out to fit is obse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +67,9 @@ class ClauseMatcher(ObjectMatcher):
 
     def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
         super().__init__(alt_, costs, declared)
+        if not declared:  # what clauses name is told apart as names are
+            self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
+            self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
@@ -143,10 +146,16 @@ class ClauseMatcher(ObjectMatcher):
         first = Outcome(child, tuple(left), tuple(pending))
         if not self._costs.satisfiable(child):
             return []
+        far = frozenset(at.open_clauses).difference(self._quick_check.near(at, key))
+
+        def can_finish(clauses: Iterable[Clause]) -> bool:
+            near = dict.fromkeys(clause for clause in clauses if clause not in far)
+            return self._can_finish(after._replace(open_clauses=tuple(near)))
+
         values = values_that_decide(first.pending)
         if values is not None:
-            return list(self._by_value(first, after, values))
-        if self._can_finish(after._replace(open_clauses=first.worst)):
+            return list(self._by_value(first, after, values, can_finish))
+        if can_finish(first.worst):
             return [self._transition(first, after)]  # as nearly always
         found: list[Outcome] = []
         ways = list(dict.fromkeys(first.better()))
@@ -158,7 +167,7 @@ class ClauseMatcher(ObjectMatcher):
                     continue
                 if not self._costs.satisfiable(way.child):
                     continue
-                if self._can_finish(after._replace(open_clauses=way.worst)):
+                if can_finish(way.worst):
                     found.append(way)
                 else:
                     longer.update(dict.fromkeys(w for w in way.better() if w not in tried))
@@ -172,13 +181,20 @@ class ClauseMatcher(ObjectMatcher):
         return [self._transition(way, after) for way in found]
 
     def _by_value(
-        self, first: Outcome, after: Progress, values: DecidingValues
+        self,
+        first: Outcome,
+        after: Progress,
+        values: DecidingValues,
+        can_finish: Callable[[Iterable[Clause]], bool],
     ) -> Iterator[Transition]:
-        """A transition for each outcome where constants decide, as the tag of a union does."""
+        """A transition for each outcome where constants decide, as the tag of a union does.
+
+        can_finish: whether the object can, with these open clauses.
+        """
         for outcome, child in values.outcomes(first.child, self._costs):
             clauses = (*first.left, *(first.pending[i].rest for i in outcome))
-            left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
-            if self._costs.satisfiable(child) and self._can_finish(left):
+            if self._costs.satisfiable(child) and can_finish(clauses):
+                left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
                 yield Transition(child, left)
 
     def _transition(self, way: Outcome, after: Progress) -> Transition:
@@ -210,7 +226,8 @@ class ClauseMatcher(ObjectMatcher):
     def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:
         """Whether a progress of this matcher has all that another one needs of the keys read."""
         by_class = other.depends_on_class_only(at) or not self.depends_on_class_only(at)
-        return by_class and other.single_key_classes <= self.single_key_classes
+        named = self._index.keys() >= other._index.keys()
+        return by_class and named and other.single_key_classes <= self.single_key_classes
 
     def _fits_order(self, at: Progress, key: str) -> bool:
         """Whether the order and the keys so far leave room for `key`."""
@@ -244,7 +261,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def _allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next; transitions are searched only if no quick check says so."""
-        quick = not self._is_bounded and self._fits_order(at, key)
+        quick = not self.is_bounded and self._fits_order(at, key)
         return (quick and self._quick_check.surely_allows(at, key)) or bool(
             self.transitions(at, key)
         )
@@ -290,13 +307,15 @@ class ClauseMatcher(ObjectMatcher):
         """Whether the object can be completed from a progress without pending clauses."""
         if () in at.open_clauses:
             return False
-        if not self._is_bounded:
+        if not self.is_bounded:
             if self._quick_check.surely_satisfiable(at):
                 return True
             if _about_names_only(at.open_clauses):  # other keys read change nothing
                 at = at._replace(seen=at.seen & self._clause_keys)
         if at not in self._finishable:
-            self._finishable[at] = self._is_finishable(at)
+            names_only = not self.is_bounded and _about_names_only(at.open_clauses)
+            keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
+            self._finishable[at] = self._is_finishable(at, keys if names_only else None)
         return self._finishable[at]
 
     def _surely_infinite(self, key: str) -> bool:
@@ -322,7 +341,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def surely_satisfiable(self) -> bool:
         """See `ObjectMatcher.surely_satisfiable`."""
-        if self._is_bounded:
+        if self.is_bounded:
             return False
         fits_ = (is_spellable(n) and self._costs.satisfiable(self.child(n)) for n in self.required)
         if self._quick_check.surely_satisfiable(self.start) and all(fits_):
@@ -333,12 +352,15 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.is_satisfiable`: one completion is enough."""
         return self.surely_satisfiable() or self._is_finishable(self.start)
 
-    def _is_finishable(self, at: Progress) -> bool:
-        """Whether all clauses can be satisfied by what is still to come."""
-        named = [*self._named_slots(at)]  # of other keys there may be many classes
+    def _is_finishable(self, at: Progress, keys: frozenset[str] | None = None) -> bool:
+        """Whether all clauses can be satisfied by what is still to come.
+
+        keys: those of the members that need a look, if not all do.
+        """
+        named = [slot for slot in self._named_slots(at) if keys is None or slot.key in keys]
         if self._is_greedily_finishable(at, named):
             return True
-        slots = named + self._other_slots(at, 0)
+        slots = named + (self._other_slots(at, 0) if keys is None else [])
         if self._is_greedily_finishable(at, slots):
             return True
         cost_of, fill = self._unit_cost, self._fill(at)

@@ -280,6 +280,25 @@ class ClauseIndex:
         self.need_member = [clause for clause in clauses if not omissions[clause]]
         self.named = frozenset(self.by_key)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
+        self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
+
+    def near(self, key: str) -> tuple[Clause, ...]:
+        """The clauses about a key, those about keys in these, and so on."""
+        found = self._near.get(key)
+        if found is None:
+            near = dict.fromkeys(self.by_key.get(key, ()))
+            todo = [*near]
+            seen: set[str] = {key}
+            while todo:
+                keys = todo.pop().by_key.keys() - seen
+                seen |= keys
+                fresh = [c for k in keys for c in self.by_key[k] if c not in near]
+                near.update(dict.fromkeys(fresh))
+                todo += fresh
+            found = tuple(near)
+            self._near.update(dict.fromkeys(seen & self.named, found))
+            self._near[key] = found
+        return found
 
 
 class QuickCheck:
@@ -348,8 +367,27 @@ class QuickCheck:
             last = self._last = (at, *self._index_at(at))
         _, index, allowed = last
         if key not in allowed:
-            allowed[key] = self._allows(at, key, index, allowed)
+            near = self.near(at, key)
+            if len(near) < len(at.open_clauses):
+                if not near:
+                    return self._value_may_satisfy(None, key)
+                apart = at._replace(open_clauses=near)
+                index, fresh = self._index_at(apart)
+                if key not in fresh:
+                    fresh[key] = self._allows(apart, key, index, fresh)
+                allowed[key] = fresh[key]
+            else:
+                allowed[key] = self._allows(at, key, index, allowed)
         return allowed[key]
+
+    def near(self, at: Progress, key: str) -> tuple[Clause, ...]:
+        """The open clauses that `key` can make harder to satisfy, directly or by other keys.
+
+        All others can be satisfied after it as they could before, by other members.
+        """
+        index = self._index_at(at)[0]
+        tied = self._matcher.declared or self._matcher.is_bounded or index.by_pattern
+        return at.open_clauses if tied else index.near(key)
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self._omissions
