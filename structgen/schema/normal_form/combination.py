@@ -249,11 +249,11 @@ def distributed(parts: list[list[Clause]]) -> list[Clause] | None:
 
 
 def _without_absence(literals: list[Literal]) -> Iterator[Literal]:
-    """The literals; that a key is absent, or is there and fits, is one of them."""
+    """The literals, "a key is absent" joined with "it fits" to "if it is there it fits"."""
     absent = {x.keys for x in literals if x.child == FALSE and isinstance(x, ForAll)}
-    some = {x.keys for x in literals if isinstance(x, Exists) and isinstance(x.keys, str)} & absent
+    fitting = {x.keys for x in literals if x.child != FALSE and isinstance(x.keys, str)}
     for x in literals:
-        if x.keys not in some:
+        if x.keys not in absent & fitting:
             yield x
         elif x.child != FALSE:
             yield ForAll(x.keys, x.child)

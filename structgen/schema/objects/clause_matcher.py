@@ -39,7 +39,10 @@ MAX_WAYS = 2000  # combinations of outcomes tried for one member
 
 
 class Outcome(NamedTuple):
-    """What a value must fit, and the clauses then: those left as they are, and pending ones."""
+    """What a value must fit, and the clauses then: those left as they are, and pending ones.
+
+    Of clauses that the key can not make harder to satisfy nothing is said.
+    """
 
     child: Expr
     left: tuple[Clause, ...]
@@ -130,33 +133,36 @@ class ClauseMatcher(ObjectMatcher):
     def _searched(self, at: Progress, key: str) -> list[Transition]:
         """Breadth-first search for the least demanding outcomes after which clauses can hold."""
         after, child = self.advance(at, key), self.child(key)
-        left: list[Clause] = []
-        pending: list[PendingClause] = []
-        for clause in at.open_clauses:
-            if self._quick_check.is_satisfied_by_order(clause, key):
-                continue
-            if key not in clause.by_key and not clause.by_pattern:
-                left.append(clause)
-                continue
-            found_pending = self._quick_check.pending(clause, key)
-            if found_pending == PendingClause(clause):  # the value decides nothing of it
-                left.append(clause)
-            elif found_pending is not None:
-                pending.append(found_pending)
-        first = Outcome(child, tuple(left), tuple(pending))
         if not self._costs.satisfiable(child):
             return []
-        far = frozenset(at.open_clauses).difference(self._quick_check.near(at, key))
+        left: list[Clause] = []  # of those that the key can make harder to satisfy
+        pending: list[PendingClause] = []
+        gone: set[int] = set()  # by identity, as there may be many
+        for clause in self._quick_check.near(at, key):
+            if not self._quick_check.is_satisfied_by_order(clause, key):
+                found_pending = (
+                    self._quick_check.pending(clause, key)
+                    if key in clause.by_key or clause.by_pattern
+                    else PendingClause(clause)
+                )
+                if found_pending == PendingClause(clause):  # the value decides nothing of it
+                    left.append(clause)
+                    continue
+                if found_pending is not None:
+                    pending.append(found_pending)
+            gone.add(id(clause))
+        first = Outcome(child, tuple(left), tuple(pending))
+        kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
+        open_after = after._replace(open_clauses=kept)
 
         def can_finish(clauses: Iterable[Clause]) -> bool:
-            near = dict.fromkeys(clause for clause in clauses if clause not in far)
-            return self._can_finish(after._replace(open_clauses=tuple(near)))
+            return self._can_finish(after._replace(open_clauses=tuple(dict.fromkeys(clauses))))
 
         values = values_that_decide(first.pending)
         if values is not None:
-            return list(self._by_value(first, after, values, can_finish))
+            return list(self._by_value(first, open_after, values, can_finish))
         if can_finish(first.worst):
-            return [self._transition(first, after)]  # as nearly always
+            return [self._transition(first, open_after)]  # as nearly always
         found: list[Outcome] = []
         ways = list(dict.fromkeys(first.better()))
         tried = {first, *ways}
@@ -178,7 +184,7 @@ class ClauseMatcher(ObjectMatcher):
                     f"the value of {key!r} decides in more than {MAX_WAYS} ways",
                     hint="negate fewer schemas of the same object at once",
                 )
-        return [self._transition(way, after) for way in found]
+        return [self._transition(way, open_after) for way in found]
 
     def _by_value(
         self,
@@ -189,16 +195,18 @@ class ClauseMatcher(ObjectMatcher):
     ) -> Iterator[Transition]:
         """A transition for each outcome where constants decide, as the tag of a union does.
 
-        can_finish: whether the object can, with these open clauses.
+        after: the progress after the key, with the clauses that stay as they are. can_finish:
+        whether the object can, with these open clauses.
         """
         for outcome, child in values.outcomes(first.child, self._costs):
-            clauses = (*first.left, *(first.pending[i].rest for i in outcome))
-            if self._costs.satisfiable(child) and can_finish(clauses):
-                left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
+            rests = dict.fromkeys(first.pending[i].rest for i in outcome)
+            if self._costs.satisfiable(child) and can_finish((*first.left, *rests)):
+                fresh = [rest for rest in rests if rest not in first.left]
+                left = after._replace(open_clauses=(*after.open_clauses, *fresh))
                 yield Transition(child, left)
 
     def _transition(self, way: Outcome, after: Progress) -> Transition:
-        left = after._replace(open_clauses=way.left, pending=way.pending)
+        left = after._replace(pending=way.pending)
         asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.observed())
         return Transition(way.child, left, asked)
 

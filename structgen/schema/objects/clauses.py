@@ -325,6 +325,7 @@ class QuickCheck:
         self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
         self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
+        self._required_literals: dict[Clause, list[tuple[str, Expr]]] = {}
         self._listed: dict[str, Values] = {}  # by required key, the constants that its value is of
         self._fittings: dict[Expr, Fitting | None] = {}
         self._are_infinite: dict[str, bool] = {}  # by required key
@@ -362,10 +363,7 @@ class QuickCheck:
 
         True only where its value has to satisfy one clause at most; false means "not known".
         """
-        last = self._last
-        if at is not last[0]:
-            last = self._last = (at, *self._index_at(at))
-        _, index, allowed = last
+        index, allowed = self._looked_up(at)
         if key not in allowed:
             near = self.near(at, key)
             if len(near) < len(at.open_clauses):
@@ -385,7 +383,7 @@ class QuickCheck:
 
         All others can be satisfied after it as they could before, by other members.
         """
-        index = self._index_at(at)[0]
+        index, _ = self._looked_up(at)
         tied = self._matcher.declared or self._matcher.is_bounded or index.by_pattern
         return at.open_clauses if tied else index.near(key)
 
@@ -434,6 +432,12 @@ class QuickCheck:
         """What is at worst left of each clause that `key` does not satisfy, and of which."""
         pending = ((clause, self.pending(clause, key)) for clause in clauses)
         return {p.rest: clause for clause, p in pending if p is not None}
+
+    def _looked_up(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
+        """The same as `_index_at`; many keys in turn are asked about one progress."""
+        if at is not self._last[0]:
+            self._last = (at, *self._index_at(at))
+        return self._last[1:]
 
     def _index_at(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
         """The index of the open clauses, and the answers for what has been read."""
@@ -515,12 +519,15 @@ class QuickCheck:
         asked: by key, what such values must fit for other clauses; this one is added.
         """
         matcher = self._matcher
-        for literal in clause:
-            key = literal.keys
-            if not isinstance(key, str) or key not in matcher.required:
-                continue
+        if clause not in self._required_literals:
+            found = [(x.keys, x.child) for x in clause if isinstance(x.keys, str)]
+            required = [(key, child) for key, child in found if key in matcher.required]
+            # a value that must be none of some constants mostly has others left: these come first
+            required.sort(key=lambda x: not all(atom.excluded_values for atom in x[1]))
+            self._required_literals[clause] = required
+        for key, child in self._required_literals[clause]:
             read = matcher.position(key) < at.position if matcher.declared else key in at.seen
-            if not read and self._claim_value(key, literal.child, asked):
+            if not read and self._claim_value(key, child, asked):
                 return True
         return False
 
