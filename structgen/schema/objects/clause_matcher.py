@@ -1,14 +1,15 @@
 """The matcher of an object alternative that has clauses (see `objects.clauses` for the algorithm).
 
-To a key there may be several transitions: the least demanding expressions for its value after which
-all clauses can still be satisfied. What else the value turns out to fit is observed when it ends.
+To a key there is one transition where all clauses can be satisfied whatever its value is; what the
+value turns out to fit is observed when it ends. Else there is one for each outcome that leaves
+clauses that can be satisfied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, is_single, members
@@ -26,7 +27,7 @@ from structgen.schema.objects.clauses import (
     greedily_completes,
     matches_key,
 )
-from structgen.schema.objects.deciding_values import DecidingValues, values_that_decide
+from structgen.schema.objects.deciding_values import values_that_decide
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
@@ -35,34 +36,7 @@ if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
 MAX_BETTER = 8  # ways to finish an object that are compared
-MAX_WAYS = 2000  # combinations of outcomes tried for one member
-
-
-class Outcome(NamedTuple):
-    """What a value must fit, and the clauses then: those left as they are, and pending ones.
-
-    Of clauses that the key can not make harder to satisfy nothing is said.
-    """
-
-    child: Expr
-    left: tuple[Clause, ...]
-    pending: tuple[PendingClause, ...]
-
-    @property
-    def worst(self) -> tuple[Clause, ...]:
-        """The open clauses if the value fits no more than `child`."""
-        return (*self.left, *(p.rest for p in self.pending))
-
-    def better(self) -> Iterator[Outcome]:
-        """The outcomes that ask for one step more, of a clause that would fail if there is one."""
-        failing = [i for i, p in enumerate(self.pending) if not p.rest]
-        for i in failing[:1] or range(len(self.pending)):
-            others = (*self.pending[:i], *self.pending[i + 1 :])
-            for asked, after in self.pending[i].better():
-                child = conjoin(self.child, asked)
-                if not contradictory(child):
-                    kept = others if after is None else (*others, after)
-                    yield Outcome(child, self.left, kept)
+MAX_WAYS = 2000  # outcomes of the value of one member
 
 
 class ClauseMatcher(ObjectMatcher):
@@ -131,7 +105,10 @@ class ClauseMatcher(ObjectMatcher):
         return found
 
     def _searched(self, at: Progress, key: str) -> list[Transition]:
-        """Breadth-first search for the least demanding outcomes after which clauses can hold."""
+        """One transition if the object can be finished whatever the value is, as nearly always.
+
+        Else one for each outcome after which it can.
+        """
         after, child = self.advance(at, key), self.child(key)
         if not self._costs.satisfiable(child):
             return []
@@ -151,64 +128,55 @@ class ClauseMatcher(ObjectMatcher):
                 if found_pending is not None:
                     pending.append(found_pending)
             gone.add(id(clause))
-        first = Outcome(child, tuple(left), tuple(pending))
         kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
-        open_after = after._replace(open_clauses=kept)
+        after = after._replace(open_clauses=kept)
 
-        def can_finish(clauses: Iterable[Clause]) -> bool:
-            return self._can_finish(after._replace(open_clauses=tuple(dict.fromkeys(clauses))))
+        def outcome(fitting: Expr, rests: Iterable[Clause]) -> Iterator[Transition]:
+            """The transition with a value that leaves these clauses, if it can be finished."""
+            fresh = [rest for rest in dict.fromkeys(rests) if rest not in left]
+            if self._costs.satisfiable(fitting) and self._can_finish(
+                after._replace(open_clauses=(*left, *fresh))
+            ):
+                yield Transition(fitting, after._replace(open_clauses=(*kept, *fresh)))
 
-        values = values_that_decide(first.pending)
+        values = values_that_decide(pending)
         if values is not None:
-            return list(self._by_value(first, open_after, values, can_finish))
-        if can_finish(first.worst):
-            return [self._transition(first, open_after)]  # as nearly always
-        found: list[Outcome] = []
-        ways = list(dict.fromkeys(first.better()))
-        tried = {first, *ways}
-        while ways:
-            longer: dict[Outcome, None] = {}
-            for way in ways:
-                if any(_asks_for_all_of(way, less) for less in found):
-                    continue
-                if not self._costs.satisfiable(way.child):
-                    continue
-                if can_finish(way.worst):
-                    found.append(way)
-                else:
-                    longer.update(dict.fromkeys(w for w in way.better() if w not in tried))
-            ways = list(longer)
-            tried.update(ways)
-            if len(tried) > MAX_WAYS:
+            outcomes = (
+                (fitting, [pending[i].rest for i in failed])
+                for failed, fitting in values.outcomes(child, self._costs)
+            )
+            return [t for fitting, rests in outcomes for t in outcome(fitting, rests)]
+        if any(True for _ in outcome(child, (p.rest for p in pending))):
+            asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
+            return [Transition(child, after._replace(pending=tuple(pending)), asked)]
+        found: list[Transition] = []
+        for fitting, fits in self._outcomes(key, child, pending):
+            rests = (p.resolved(tuple([fits[x] for x in p.observed()])) for p in pending)
+            found += outcome(fitting, [rest for rest in rests if rest is not None])
+        return found
+
+    def _outcomes(
+        self, key: str, child: Expr, pending: list[PendingClause]
+    ) -> list[tuple[Expr, dict[Expr, bool]]]:
+        """The ways in which a value may fit what pending clauses ask, with what it fits then.
+
+        The values that fit `child` are cut by each expression into those that fit and those that do
+        not, as far as there are any.
+        """
+        found: list[tuple[Expr, dict[Expr, bool]]] = [(child, {})]
+        for asked in dict.fromkeys(x for p in pending for x in p.observed()):
+            halves = [
+                (conjoin(values, half), {**fits, asked: half == asked})
+                for values, fits in found
+                for half in (asked, self._costs.negation(asked))
+            ]
+            found = [half for half in halves if self._costs.satisfiable(half[0])]
+            if len(found) > MAX_WAYS:
                 raise BudgetError(
                     f"the value of {key!r} decides in more than {MAX_WAYS} ways",
                     hint="negate fewer schemas of the same object at once",
                 )
-        return [self._transition(way, open_after) for way in found]
-
-    def _by_value(
-        self,
-        first: Outcome,
-        after: Progress,
-        values: DecidingValues,
-        can_finish: Callable[[Iterable[Clause]], bool],
-    ) -> Iterator[Transition]:
-        """A transition for each outcome where constants decide, as the tag of a union does.
-
-        after: the progress after the key, with the clauses that stay as they are. can_finish:
-        whether the object can, with these open clauses.
-        """
-        for outcome, child in values.outcomes(first.child, self._costs):
-            rests = dict.fromkeys(first.pending[i].rest for i in outcome)
-            if self._costs.satisfiable(child) and can_finish((*first.left, *rests)):
-                fresh = [rest for rest in rests if rest not in first.left]
-                left = after._replace(open_clauses=(*after.open_clauses, *fresh))
-                yield Transition(child, left)
-
-    def _transition(self, way: Outcome, after: Progress) -> Transition:
-        left = after._replace(pending=way.pending)
-        asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.observed())
-        return Transition(way.child, left, asked)
+        return found
 
     def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectMatcher.resolve`."""
@@ -473,8 +441,3 @@ class ClauseMatcher(ObjectMatcher):
 def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
     """Whether no clause has an `Exists` about a language of keys."""
     return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
-
-
-def _asks_for_all_of(way: Outcome, less: Outcome) -> bool:
-    """Whether `way` demands all that `less` demands, so that it is not needed."""
-    return set(less.child) <= set(way.child)

@@ -27,7 +27,7 @@ objects without that search; it never says yes where the search says no.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -146,6 +146,21 @@ class Assignment(NamedTuple):
         by_name = self.by_name.get(key, TRUE)
         return conjoin(self.slots[key].child, self.claims.get(key, TRUE), by_name, *more)
 
+    @property
+    def asks(self) -> Hashable:
+        """What it asks of the members, however it has come to that."""
+        names = (self.claims, self.by_name)
+        by_key = (frozenset((k, frozenset(x)) for k, x in asked.items()) for asked in names)
+        return *by_key, frozenset(self.by_pattern)
+
+    def implies(self, literal: Literal) -> bool:
+        """Whether a literal about a name holds because of what the assignment asks."""
+        key = literal.keys
+        if not isinstance(key, str) or key not in self.slots:
+            return False
+        comes = key in self.claims or self.slots[key].required
+        return (comes or isinstance(literal, ForAll)) and implied(self.child(key), literal.child)
+
 
 def completions(
     clauses: tuple[Clause, ...],
@@ -171,6 +186,7 @@ def completions(
     tries = 0
     found = False
     stack = [(0, none)]  # depth-first, without recursion
+    seen: set[tuple[int, Hashable]] = set()
     while stack:
         done, assignment = stack.pop()
         if done == len(ordered):
@@ -178,6 +194,12 @@ def completions(
             if sizes is not None:
                 found = True
                 yield sizes
+            continue
+        if (done, assignment.asks) in seen:
+            continue
+        seen.add((done, assignment.asks))
+        if any(assignment.implies(literal) for literal in ordered[done]):
+            stack.append((done + 1, assignment))
             continue
         options = list(_extensions(ordered[done], assignment, cost_of))
         if room is not None:

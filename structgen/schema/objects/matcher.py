@@ -44,7 +44,8 @@ from structgen.util.cached import cached_attribute
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
-MAX_SPLITTING = 4  # patterns that may split the keys of an object into classes
+MAX_SPLITTING = 4  # patterns that split the keys of an object into classes for reading them
+MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
 
 
 class ObjectMatcher:
@@ -86,11 +87,14 @@ class ObjectMatcher:
             key_classes = [part for key_class in key_classes for part in key_class.split_by(group)]
         return tuple(key_classes)
 
+    @property
+    def _pattern_count(self) -> int:
+        return sum(len(group.patterns) for group in self.alt.groups)
+
     @cached_attribute
     def key_rules(self) -> KeyRules | None:
         """The rules about keys that are not named, where patterns might overlap in many ways."""
-        patterns = sum(len(group.patterns) for group in self.alt.groups)
-        few = patterns <= MAX_SPLITTING or type(self) is not ObjectMatcher
+        few = self._pattern_count <= MAX_SPLITTING or type(self) is not ObjectMatcher
         return None if few else KeyRules(self.alt, self._costs)
 
     def languages_of(self, key_class: KeyClass) -> tuple[Regex, ...]:
@@ -464,8 +468,8 @@ class ObjectMatcher:
 
     def _unnamed_languages(self) -> Iterator[Regex]:
         """Regexs of the keys that are not named."""
-        if self.key_rules is not None:
-            yield from self.key_rules.samples()
+        if self._pattern_count > MAX_PARTITIONED:
+            yield from KeyRules(self.alt, self._costs).samples()
         else:
             yield from (key_class.keys for key_class in self.all_key_classes)
 
