@@ -101,7 +101,7 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
                 rest.append(literal)  # a later member may hold it
         elif possible and implied(child, literal.child):
             rest.append(literal)
-        elif possible:
+        elif possible and isinstance(literal, ForAll):
             universals.append(literal)
     left = clause if len(rest) == len(clause) else Clause(rest)
     return PendingClause(left, tuple(satisfiers), tuple(universals))
@@ -562,8 +562,8 @@ class QuickCheck:
         before = asked.get(key)
         if before is None and key not in self._listed:
             own = self._fitting(self._matcher.child(key))
-            some = own is not None and own.listed is not None
-            self._listed[key] = frozenset(filter(own.has, own.listed)) if some else None
+            listed = None if own is None or own.listed is None else own.among(own.listed)
+            self._listed[key] = listed
         values = self._listed[key] if before is None else before
         fitting = self._fitting(child)
         if isinstance(values, frozenset) and fitting is not None:

@@ -42,7 +42,10 @@ def drawn(rng: Random) -> Any:
             found["properties"] = {"ab": rng.choice(CHILDREN)}
         return found
 
-    found = {"type": "object", "allOf": [group() for _ in range(rng.randrange(1, 3))]}
+    found: dict[str, Any] = {
+        "type": "object",
+        "allOf": [group() for _ in range(rng.randrange(1, 3))],
+    }
     if rng.random() < 0.2:
         found["minProperties"] = 1
     return found
