@@ -146,7 +146,7 @@ def _open_literals(o: ObjectAlt, clause: Clause) -> Clause | None:
 
 def _is_unconstrained(a: ArrayAlt | ObjectAlt) -> bool:
     """Whether an alternative has no obligations and no annotations."""
-    return a is ANY_ARRAY or a is ANY_OBJECT or not (_obligations(a) or annotations(a))
+    return a is ANY_ARRAY or a is ANY_OBJECT or not (_obligations(a) or notes_of(a))
 
 
 def _obligations(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:
@@ -160,7 +160,7 @@ def _obligations(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:
     return frozenset((*a.groups, *wanted, *a.clauses, *bounds))
 
 
-def annotations(a: ArrayAlt | ObjectAlt) -> Any:
+def notes_of(a: ArrayAlt | ObjectAlt) -> Any:
     """What `unevaluatedItems` and `unevaluatedProperties` use of an alternative; () if nothing."""
     if isinstance(a, ArrayAlt):
         return (a.evaluated, a.evaluated_where) if a.evaluated != 0 or a.evaluated_where else ()
@@ -171,7 +171,7 @@ def without_subsumed(alternatives: tuple[AltT, ...]) -> tuple[AltT, ...]:
     """The same union without the alternatives that another one, with less to ask, subsumes."""
     if len(alternatives) > MAX_COMPARED:
         return alternatives
-    sets = [(_obligations(a), annotations(a), i) for i, a in enumerate(alternatives)]
+    sets = [(_obligations(a), notes_of(a), i) for i, a in enumerate(alternatives)]
     sets.sort(key=lambda entry: (len(entry[0]), entry[2]))
     kept: list[tuple[frozenset[Any], Any, int]] = []
     for wanted, notes, i in sets:  # by size: a subset comes before its supersets

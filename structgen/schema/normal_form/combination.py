@@ -20,9 +20,9 @@ from structgen.regular.numbers.set_operations import number_intersection
 from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, intersect, words
 from structgen.schema.normal_form.alternatives import (
     AltT,
-    annotations,
     conjoin_arrays,
     conjoin_objects,
+    notes_of,
     simplified,
     without_subsumed,
 )
@@ -80,7 +80,7 @@ def disjunction(forms: list[NormalForm], location: str = "") -> NormalForm:
         return forms[0]
     arrays = tuple(dict.fromkeys(a for n in forms for a in n.arrays))
     objects = tuple(dict.fromkeys(o for n in forms for o in n.objects))
-    annotated = any(map(annotations, arrays)) or any(map(annotations, objects))
+    annotated = any(map(notes_of, arrays)) or any(map(notes_of, objects))
     if not annotated and any(n is ANYTHING for n in forms):
         return ANYTHING
     check_alternative_count(max(len(arrays), len(objects)), location)
@@ -227,7 +227,7 @@ def as_clauses(choice: Choice) -> list[Clause] | None:
     """A choice as a conjunction of clauses; None if clauses cannot express it, or it takes many."""
     if not choice:
         return [Clause()]
-    if len({annotations(alternative) for alternative in choice}) > 1:
+    if len({notes_of(alternative) for alternative in choice}) > 1:
         return None  # clauses do not say which of them holds
     parts = [clauses_of(alternative) for alternative in choice]
     some = [part for part in parts if part is not None]
@@ -249,11 +249,11 @@ def distributed(parts: list[list[Clause]]) -> list[Clause] | None:
 
 
 def _without_absence(literals: list[Literal]) -> Iterator[Literal]:
-    """The literals; that a key is absent, or is there and fits, is one of them."""
+    """The literals, "a key is absent" joined with "it fits" to "if it is there it fits"."""
     absent = {x.keys for x in literals if x.child == FALSE and isinstance(x, ForAll)}
-    some = {x.keys for x in literals if isinstance(x, Exists) and isinstance(x.keys, str)} & absent
+    fitting = {x.keys for x in literals if x.child != FALSE and isinstance(x.keys, str)}
     for x in literals:
-        if x.keys not in some:
+        if x.keys not in absent & fitting:
             yield x
         elif x.child != FALSE:
             yield ForAll(x.keys, x.child)

@@ -1,14 +1,15 @@
 """The matcher of an object alternative that has clauses (see `objects.clauses` for the algorithm).
 
-To a key there may be several transitions: the least demanding expressions for its value after which
-all clauses can still be satisfied. What else the value turns out to fit is observed when it ends.
+To a key there is one transition where all clauses can be satisfied whatever its value is; what the
+value turns out to fit is observed when it ends. Else there is one for each outcome that leaves
+clauses that can be satisfied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, is_single, members
@@ -26,7 +27,7 @@ from structgen.schema.objects.clauses import (
     greedily_completes,
     matches_key,
 )
-from structgen.schema.objects.deciding_values import DecidingValues, values_that_decide
+from structgen.schema.objects.deciding_values import values_that_decide
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
@@ -35,31 +36,7 @@ if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
 MAX_BETTER = 8  # ways to finish an object that are compared
-MAX_WAYS = 2000  # combinations of outcomes tried for one member
-
-
-class Outcome(NamedTuple):
-    """What a value must fit, and the clauses then: those left as they are, and pending ones."""
-
-    child: Expr
-    left: tuple[Clause, ...]
-    pending: tuple[PendingClause, ...]
-
-    @property
-    def worst(self) -> tuple[Clause, ...]:
-        """The open clauses if the value fits no more than `child`."""
-        return (*self.left, *(p.rest for p in self.pending))
-
-    def better(self) -> Iterator[Outcome]:
-        """The outcomes that ask for one step more, of a clause that would fail if there is one."""
-        failing = [i for i, p in enumerate(self.pending) if not p.rest]
-        for i in failing[:1] or range(len(self.pending)):
-            others = (*self.pending[:i], *self.pending[i + 1 :])
-            for asked, after in self.pending[i].better():
-                child = conjoin(self.child, asked)
-                if not contradictory(child):
-                    kept = others if after is None else (*others, after)
-                    yield Outcome(child, self.left, kept)
+MAX_WAYS = 2000  # outcomes of the value of one member
 
 
 class ClauseMatcher(ObjectMatcher):
@@ -67,6 +44,9 @@ class ClauseMatcher(ObjectMatcher):
 
     def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
         super().__init__(alt_, costs, declared)
+        if not declared:  # what clauses name is told apart as names are
+            self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
+            self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
@@ -125,66 +105,78 @@ class ClauseMatcher(ObjectMatcher):
         return found
 
     def _searched(self, at: Progress, key: str) -> list[Transition]:
-        """Breadth-first search for the least demanding outcomes after which clauses can hold."""
+        """One transition if the object can be finished whatever the value is, as nearly always.
+
+        Else one for each outcome after which it can.
+        """
         after, child = self.advance(at, key), self.child(key)
-        left: list[Clause] = []
-        pending: list[PendingClause] = []
-        for clause in at.open_clauses:
-            if self._quick_check.is_satisfied_by_order(clause, key):
-                continue
-            if key not in clause.by_key and not clause.by_pattern:
-                left.append(clause)
-                continue
-            found_pending = self._quick_check.pending(clause, key)
-            if found_pending == PendingClause(clause):  # the value decides nothing of it
-                left.append(clause)
-            elif found_pending is not None:
-                pending.append(found_pending)
-        first = Outcome(child, tuple(left), tuple(pending))
         if not self._costs.satisfiable(child):
             return []
-        values = values_that_decide(first.pending)
+        left: list[Clause] = []  # of those that the key can make harder to satisfy
+        pending: list[PendingClause] = []
+        gone: set[int] = set()  # by identity, as there may be many
+        for clause in self._quick_check.near(at, key):
+            if not self._quick_check.is_satisfied_by_order(clause, key):
+                found_pending = (
+                    self._quick_check.pending(clause, key)
+                    if key in clause.by_key or clause.by_pattern
+                    else PendingClause(clause)
+                )
+                if found_pending == PendingClause(clause):  # the value decides nothing of it
+                    left.append(clause)
+                    continue
+                if found_pending is not None:
+                    pending.append(found_pending)
+            gone.add(id(clause))
+        kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
+        after = after._replace(open_clauses=kept)
+
+        def outcome(fitting: Expr, rests: Iterable[Clause]) -> Iterator[Transition]:
+            """The transition with a value that leaves these clauses, if it can be finished."""
+            fresh = [rest for rest in dict.fromkeys(rests) if rest not in left]
+            if self._costs.satisfiable(fitting) and self._can_finish(
+                after._replace(open_clauses=(*left, *fresh))
+            ):
+                yield Transition(fitting, after._replace(open_clauses=(*kept, *fresh)))
+
+        values = values_that_decide(pending)
         if values is not None:
-            return list(self._by_value(first, after, values))
-        if self._can_finish(after._replace(open_clauses=first.worst)):
-            return [self._transition(first, after)]  # as nearly always
-        found: list[Outcome] = []
-        ways = list(dict.fromkeys(first.better()))
-        tried = {first, *ways}
-        while ways:
-            longer: dict[Outcome, None] = {}
-            for way in ways:
-                if any(_asks_for_all_of(way, less) for less in found):
-                    continue
-                if not self._costs.satisfiable(way.child):
-                    continue
-                if self._can_finish(after._replace(open_clauses=way.worst)):
-                    found.append(way)
-                else:
-                    longer.update(dict.fromkeys(w for w in way.better() if w not in tried))
-            ways = list(longer)
-            tried.update(ways)
-            if len(tried) > MAX_WAYS:
+            outcomes = (
+                (fitting, [pending[i].rest for i in failed])
+                for failed, fitting in values.outcomes(child, self._costs)
+            )
+            return [t for fitting, rests in outcomes for t in outcome(fitting, rests)]
+        if any(True for _ in outcome(child, (p.rest for p in pending))):
+            asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
+            return [Transition(child, after._replace(pending=tuple(pending)), asked)]
+        found: list[Transition] = []
+        for fitting, fits in self._outcomes(key, child, pending):
+            rests = (p.resolved(tuple([fits[x] for x in p.observed()])) for p in pending)
+            found += outcome(fitting, [rest for rest in rests if rest is not None])
+        return found
+
+    def _outcomes(
+        self, key: str, child: Expr, pending: list[PendingClause]
+    ) -> list[tuple[Expr, dict[Expr, bool]]]:
+        """The ways in which a value may fit what pending clauses ask, with what it fits then.
+
+        The values that fit `child` are cut by each expression into those that fit and those that do
+        not, as far as there are any.
+        """
+        found: list[tuple[Expr, dict[Expr, bool]]] = [(child, {})]
+        for asked in dict.fromkeys(x for p in pending for x in p.observed()):
+            halves = [
+                (conjoin(values, half), {**fits, asked: half == asked})
+                for values, fits in found
+                for half in (asked, self._costs.negation(asked))
+            ]
+            found = [half for half in halves if self._costs.satisfiable(half[0])]
+            if len(found) > MAX_WAYS:
                 raise BudgetError(
                     f"the value of {key!r} decides in more than {MAX_WAYS} ways",
                     hint="negate fewer schemas of the same object at once",
                 )
-        return [self._transition(way, after) for way in found]
-
-    def _by_value(
-        self, first: Outcome, after: Progress, values: DecidingValues
-    ) -> Iterator[Transition]:
-        """A transition for each outcome where constants decide, as the tag of a union does."""
-        for outcome, child in values.outcomes(first.child, self._costs):
-            clauses = (*first.left, *(first.pending[i].rest for i in outcome))
-            left = after._replace(open_clauses=tuple(dict.fromkeys(clauses)))
-            if self._costs.satisfiable(child) and self._can_finish(left):
-                yield Transition(child, left)
-
-    def _transition(self, way: Outcome, after: Progress) -> Transition:
-        left = after._replace(open_clauses=way.left, pending=way.pending)
-        asked = tuple(conjoin(way.child, x) for p in way.pending for x in p.observed())
-        return Transition(way.child, left, asked)
+        return found
 
     def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectMatcher.resolve`."""
@@ -210,7 +202,8 @@ class ClauseMatcher(ObjectMatcher):
     def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:
         """Whether a progress of this matcher has all that another one needs of the keys read."""
         by_class = other.depends_on_class_only(at) or not self.depends_on_class_only(at)
-        return by_class and other.single_key_classes <= self.single_key_classes
+        named = self._index.keys() >= other._index.keys()
+        return by_class and named and other.single_key_classes <= self.single_key_classes
 
     def _fits_order(self, at: Progress, key: str) -> bool:
         """Whether the order and the keys so far leave room for `key`."""
@@ -244,7 +237,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def _allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next; transitions are searched only if no quick check says so."""
-        quick = not self._is_bounded and self._fits_order(at, key)
+        quick = not self.is_bounded and self._fits_order(at, key)
         return (quick and self._quick_check.surely_allows(at, key)) or bool(
             self.transitions(at, key)
         )
@@ -290,13 +283,15 @@ class ClauseMatcher(ObjectMatcher):
         """Whether the object can be completed from a progress without pending clauses."""
         if () in at.open_clauses:
             return False
-        if not self._is_bounded:
+        if not self.is_bounded:
             if self._quick_check.surely_satisfiable(at):
                 return True
             if _about_names_only(at.open_clauses):  # other keys read change nothing
                 at = at._replace(seen=at.seen & self._clause_keys)
         if at not in self._finishable:
-            self._finishable[at] = self._is_finishable(at)
+            names_only = not self.is_bounded and _about_names_only(at.open_clauses)
+            keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
+            self._finishable[at] = self._is_finishable(at, keys if names_only else None)
         return self._finishable[at]
 
     def _surely_infinite(self, key: str) -> bool:
@@ -322,7 +317,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def surely_satisfiable(self) -> bool:
         """See `ObjectMatcher.surely_satisfiable`."""
-        if self._is_bounded:
+        if self.is_bounded:
             return False
         fits_ = (is_spellable(n) and self._costs.satisfiable(self.child(n)) for n in self.required)
         if self._quick_check.surely_satisfiable(self.start) and all(fits_):
@@ -333,12 +328,15 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.is_satisfiable`: one completion is enough."""
         return self.surely_satisfiable() or self._is_finishable(self.start)
 
-    def _is_finishable(self, at: Progress) -> bool:
-        """Whether all clauses can be satisfied by what is still to come."""
-        named = [*self._named_slots(at)]  # of other keys there may be many classes
+    def _is_finishable(self, at: Progress, keys: frozenset[str] | None = None) -> bool:
+        """Whether all clauses can be satisfied by what is still to come.
+
+        keys: those of the members that need a look, if not all do.
+        """
+        named = [slot for slot in self._named_slots(at) if keys is None or slot.key in keys]
         if self._is_greedily_finishable(at, named):
             return True
-        slots = named + self._other_slots(at, 0)
+        slots = named + (self._other_slots(at, 0) if keys is None else [])
         if self._is_greedily_finishable(at, slots):
             return True
         cost_of, fill = self._unit_cost, self._fill(at)
@@ -443,8 +441,3 @@ class ClauseMatcher(ObjectMatcher):
 def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
     """Whether no clause has an `Exists` about a language of keys."""
     return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
-
-
-def _asks_for_all_of(way: Outcome, less: Outcome) -> bool:
-    """Whether `way` demands all that `less` demands, so that it is not needed."""
-    return set(less.child) <= set(way.child)

@@ -27,7 +27,7 @@ objects without that search; it never says yes where the search says no.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,7 +101,7 @@ def pending_clause(clause: Clause, key: str, child: Expr) -> PendingClause | Non
                 rest.append(literal)  # a later member may hold it
         elif possible and implied(child, literal.child):
             rest.append(literal)
-        elif possible:
+        elif possible and isinstance(literal, ForAll):
             universals.append(literal)
     left = clause if len(rest) == len(clause) else Clause(rest)
     return PendingClause(left, tuple(satisfiers), tuple(universals))
@@ -146,6 +146,21 @@ class Assignment(NamedTuple):
         by_name = self.by_name.get(key, TRUE)
         return conjoin(self.slots[key].child, self.claims.get(key, TRUE), by_name, *more)
 
+    @property
+    def asks(self) -> Hashable:
+        """What it asks of the members, however it has come to that."""
+        names = (self.claims, self.by_name)
+        by_key = (frozenset((k, frozenset(x)) for k, x in asked.items()) for asked in names)
+        return *by_key, frozenset(self.by_pattern)
+
+    def implies(self, literal: Literal) -> bool:
+        """Whether a literal about a name holds because of what the assignment asks."""
+        key = literal.keys
+        if not isinstance(key, str) or key not in self.slots:
+            return False
+        comes = key in self.claims or self.slots[key].required
+        return (comes or isinstance(literal, ForAll)) and implied(self.child(key), literal.child)
+
 
 def completions(
     clauses: tuple[Clause, ...],
@@ -171,6 +186,7 @@ def completions(
     tries = 0
     found = False
     stack = [(0, none)]  # depth-first, without recursion
+    seen: set[tuple[int, Hashable]] = set()
     while stack:
         done, assignment = stack.pop()
         if done == len(ordered):
@@ -178,6 +194,12 @@ def completions(
             if sizes is not None:
                 found = True
                 yield sizes
+            continue
+        if (done, assignment.asks) in seen:
+            continue
+        seen.add((done, assignment.asks))
+        if any(assignment.implies(literal) for literal in ordered[done]):
+            stack.append((done + 1, assignment))
             continue
         options = list(_extensions(ordered[done], assignment, cost_of))
         if room is not None:
@@ -280,6 +302,25 @@ class ClauseIndex:
         self.need_member = [clause for clause in clauses if not omissions[clause]]
         self.named = frozenset(self.by_key)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
+        self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
+
+    def near(self, key: str) -> tuple[Clause, ...]:
+        """The clauses about a key, those about keys in these, and so on."""
+        found = self._near.get(key)
+        if found is None:
+            near = dict.fromkeys(self.by_key.get(key, ()))
+            todo = [*near]
+            seen: set[str] = {key}
+            while todo:
+                keys = todo.pop().by_key.keys() - seen
+                seen |= keys
+                fresh = [c for k in keys for c in self.by_key[k] if c not in near]
+                near.update(dict.fromkeys(fresh))
+                todo += fresh
+            found = tuple(near)
+            self._near.update(dict.fromkeys(seen & self.named, found))
+            self._near[key] = found
+        return found
 
 
 class QuickCheck:
@@ -306,6 +347,7 @@ class QuickCheck:
         self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
         self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
+        self._required_literals: dict[Clause, list[tuple[str, Expr]]] = {}
         self._listed: dict[str, Values] = {}  # by required key, the constants that its value is of
         self._fittings: dict[Expr, Fitting | None] = {}
         self._are_infinite: dict[str, bool] = {}  # by required key
@@ -343,13 +385,29 @@ class QuickCheck:
 
         True only where its value has to satisfy one clause at most; false means "not known".
         """
-        last = self._last
-        if at is not last[0]:
-            last = self._last = (at, *self._index_at(at))
-        _, index, allowed = last
+        index, allowed = self._looked_up(at)
         if key not in allowed:
-            allowed[key] = self._allows(at, key, index, allowed)
+            near = self.near(at, key)
+            if len(near) < len(at.open_clauses):
+                if not near:
+                    return self._value_may_satisfy(None, key)
+                apart = at._replace(open_clauses=near)
+                index, fresh = self._index_at(apart)
+                if key not in fresh:
+                    fresh[key] = self._allows(apart, key, index, fresh)
+                allowed[key] = fresh[key]
+            else:
+                allowed[key] = self._allows(at, key, index, allowed)
         return allowed[key]
+
+    def near(self, at: Progress, key: str) -> tuple[Clause, ...]:
+        """The open clauses that `key` can make harder to satisfy, directly or by other keys.
+
+        All others can be satisfied after it as they could before, by other members.
+        """
+        index, _ = self._looked_up(at)
+        tied = self._matcher.declared or self._matcher.is_bounded or index.by_pattern
+        return at.open_clauses if tied else index.near(key)
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self._omissions
@@ -396,6 +454,12 @@ class QuickCheck:
         """What is at worst left of each clause that `key` does not satisfy, and of which."""
         pending = ((clause, self.pending(clause, key)) for clause in clauses)
         return {p.rest: clause for clause, p in pending if p is not None}
+
+    def _looked_up(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
+        """The same as `_index_at`; many keys in turn are asked about one progress."""
+        if at is not self._last[0]:
+            self._last = (at, *self._index_at(at))
+        return self._last[1:]
 
     def _index_at(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
         """The index of the open clauses, and the answers for what has been read."""
@@ -477,12 +541,15 @@ class QuickCheck:
         asked: by key, what such values must fit for other clauses; this one is added.
         """
         matcher = self._matcher
-        for literal in clause:
-            key = literal.keys
-            if not isinstance(key, str) or key not in matcher.required:
-                continue
+        if clause not in self._required_literals:
+            found = [(x.keys, x.child) for x in clause if isinstance(x.keys, str)]
+            required = [(key, child) for key, child in found if key in matcher.required]
+            # a value that must be none of some constants mostly has others left: these come first
+            required.sort(key=lambda x: not all(atom.excluded_values for atom in x[1]))
+            self._required_literals[clause] = required
+        for key, child in self._required_literals[clause]:
             read = matcher.position(key) < at.position if matcher.declared else key in at.seen
-            if not read and self._claim_value(key, literal.child, asked):
+            if not read and self._claim_value(key, child, asked):
                 return True
         return False
 
@@ -495,8 +562,8 @@ class QuickCheck:
         before = asked.get(key)
         if before is None and key not in self._listed:
             own = self._fitting(self._matcher.child(key))
-            some = own is not None and own.listed is not None
-            self._listed[key] = frozenset(filter(own.has, own.listed)) if some else None
+            listed = None if own is None or own.listed is None else own.among(own.listed)
+            self._listed[key] = listed
         values = self._listed[key] if before is None else before
         fitting = self._fitting(child)
         if isinstance(values, frozenset) and fitting is not None:

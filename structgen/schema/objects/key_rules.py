@@ -132,10 +132,15 @@ class KeyRules:
             self._children[holds] = found
         return found
 
-    def samples(self) -> tuple[Regex, ...]:
-        """Regexs among which the keys with the shortest members are looked for."""
-        languages = [rule.keys for rule in self._rules]
-        return (complement(alt(*languages)), *languages)
+    def samples(self) -> Iterator[Regex]:
+        """Languages in which keys with few bytes are looked for: in no pattern, in one, in some."""
+        patterns = [keys for group in self._groups for keys, _ in group.patterns]
+        yield complement(alt(*patterns))
+        for keys in patterns:
+            yield intersect(
+                keys, complement(alt(*(other for other in patterns if other is not keys)))
+            )
+            yield keys
 
     # -- combinations that no value fits ---------------------------------------------------------
 

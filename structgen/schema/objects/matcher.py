@@ -27,7 +27,7 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.regular.words import WordRange, is_spellable, word_range
-from structgen.schema.normal_form.expressions import FALSE, TRUE, Children, Expr, conjoin
+from structgen.schema.normal_form.expressions import TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import ObjectAlt
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import (
@@ -44,7 +44,8 @@ from structgen.util.cached import cached_attribute
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
-MAX_SPLITTING = 4  # patterns that may split the keys of an object into classes
+MAX_SPLITTING = 4  # patterns that split the keys of an object into classes for reading them
+MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
 
 
 class ObjectMatcher:
@@ -59,8 +60,8 @@ class ObjectMatcher:
         self.names = tuple(dict.fromkeys((*named, *alt_.required)))  # in declared order
         self._index = {name: i for i, name in enumerate(self.names)}
         # whether the number of members matters; whether neither that nor clauses do
-        self._is_bounded = alt_.least > 0 or alt_.most is not None
-        self._is_simple = type(self) is ObjectMatcher and not self._is_bounded
+        self.is_bounded = alt_.least > 0 or alt_.most is not None
+        self._is_simple = type(self) is ObjectMatcher and not self.is_bounded
         self._children: dict[str, Expr] = {}
         self._sizes: dict[str, int] = {}
 
@@ -72,11 +73,7 @@ class ObjectMatcher:
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         if key not in self._children:
-            if key in self._index or self.key_rules is not None:
-                child = object_child(self.alt, key)
-            else:
-                child = next((c.child for c in self.all_key_classes if c.has(key)), FALSE)
-            self._children[key] = child
+            self._children[key] = object_child(self.alt, key)
         return self._children[key]
 
     @cached_attribute
@@ -90,11 +87,14 @@ class ObjectMatcher:
             key_classes = [part for key_class in key_classes for part in key_class.split_by(group)]
         return tuple(key_classes)
 
+    @property
+    def _pattern_count(self) -> int:
+        return sum(len(group.patterns) for group in self.alt.groups)
+
     @cached_attribute
     def key_rules(self) -> KeyRules | None:
         """The rules about keys that are not named, where patterns might overlap in many ways."""
-        patterns = sum(len(group.patterns) for group in self.alt.groups)
-        few = patterns <= MAX_SPLITTING or type(self) is not ObjectMatcher
+        few = self._pattern_count <= MAX_SPLITTING or type(self) is not ObjectMatcher
         return None if few else KeyRules(self.alt, self._costs)
 
     def languages_of(self, key_class: KeyClass) -> tuple[Regex, ...]:
@@ -276,7 +276,7 @@ class ObjectMatcher:
         found = [name for name, ok in possible if ok and name not in at.seen]
         if among is not None:
             found = [name for name in found if name in among]
-        if self._is_bounded:
+        if self.is_bounded:
             found = [n for n in found if self._can_finish(self.advance(at, n))]
         return found
 
@@ -309,7 +309,7 @@ class ObjectMatcher:
         """Whether the order and the bounds allow a key without a name."""
         if self.declared and self.misses_required(at):
             return False
-        return not self._is_bounded or self._can_finish(self._advance_unnamed(at, ""))
+        return not self.is_bounded or self._can_finish(self._advance_unnamed(at, ""))
 
     def _unread_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes, and those of their keys that have not been read."""
@@ -329,7 +329,7 @@ class ObjectMatcher:
             return False
         if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
             return False
-        return not self._is_bounded or self._can_finish(self.advance(at, key))
+        return not self.is_bounded or self._can_finish(self.advance(at, key))
 
     def may_go_on(self, at: Progress) -> bool:
         """Whether another key may follow."""
@@ -343,14 +343,14 @@ class ObjectMatcher:
         """The progress after `key`."""
         if key not in self._index:
             return self._advance_unnamed(at, key)
-        read = at.members_read + self._is_bounded  # counted only where the number matters
+        read = at.members_read + self.is_bounded  # counted only where the number matters
         if self.declared:
             return Progress(self._index[key] + 1, at.seen, read, at.open_clauses)
         return Progress(0, at.seen | {key}, read, at.open_clauses)
 
     def _advance_unnamed(self, at: Progress, key: str) -> Progress:
         position = len(self.names) * self.declared
-        read = at.members_read + self._is_bounded
+        read = at.members_read + self.is_bounded
         return Progress(position, at.seen | {key}, read, at.open_clauses)
 
     def resolve(self, at: Progress, _known: tuple[bool, ...]) -> Progress:
@@ -416,11 +416,11 @@ class ObjectMatcher:
 
     def surely_satisfiable(self) -> bool:
         """Whether some object certainly fits, as far as is seen without a search."""
-        return not self._is_bounded and all(self._possible(self.alt.required))
+        return not self.is_bounded and all(self._possible(self.alt.required))
 
     def is_satisfiable(self) -> bool:
         """Whether some object fits."""
-        within_bounds = self._is_bounded and self.minimum(self._costs.of) is not None
+        within_bounds = self.is_bounded and self.minimum(self._costs.of) is not None
         return within_bounds or self.surely_satisfiable()
 
     def minimum(self, cost_of: CostOf) -> int | None:
@@ -468,8 +468,8 @@ class ObjectMatcher:
 
     def _unnamed_languages(self) -> Iterator[Regex]:
         """Regexs of the keys that are not named."""
-        if self.key_rules is not None:
-            yield from self.key_rules.samples()
+        if self._pattern_count > MAX_PARTITIONED:
+            yield from KeyRules(self.alt, self._costs).samples()
         else:
             yield from (key_class.keys for key_class in self.all_key_classes)
 

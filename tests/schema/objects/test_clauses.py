@@ -134,9 +134,9 @@ def test_one_value_satisfies_several_clauses(monkeypatch: pytest.MonkeyPatch) ->
     searched: list[Progress] = []
     finishes = ClauseMatcher._is_finishable
 
-    def finishing(of: ClauseMatcher, at: Progress) -> bool:
+    def finishing(of: ClauseMatcher, at: Progress, keys: frozenset[str] | None = None) -> bool:
         searched.append(at)
-        return finishes(of, at)
+        return finishes(of, at, keys)
 
     monkeypatch.setattr(ClauseMatcher, "_is_finishable", finishing)
     kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]

@@ -1,0 +1,267 @@
+"""Many unions and conditions in one object: the library's verdicts, few alternatives, no dead ends.
+
+Unions that nothing joins stay apart (`normal_form.combination`), tags decide by their values
+(`objects.deciding_values`), and clauses that have no key in common are not searched together.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+import structgen as sg
+from structgen.errors import UnsatisfiableSchemaError
+from structgen.schema.json_schema import JsonSchema
+from structgen.schema.keywords import unevaluated
+from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.normal_form import combination
+from structgen.schema.objects.clause_matcher import ClauseMatcher
+from tests.helpers import laws
+from tests.helpers.oracle import DIALECTS, json_decider
+from tests.schema.objects.test_obligations import BYTES
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+
+
+def conditions(tag: str, values: list[str]) -> list[Any]:
+    """For each value of a tag, a member that is required."""
+    return [
+        {
+            "if": {"properties": {tag: {"const": value}}, "required": [tag]},
+            "then": {"required": [f"{tag}_{value}"], "properties": {f"{tag}_{value}": WHOLE}},
+        }
+        for value in values
+    ]
+
+
+def with_tag(tags: list[str], **more: Any) -> Any:
+    """Exactly one branch for each tag, beside one for any."""
+    own = [{"properties": {"tag": {"enum": [t]}, f"p{t}": WHOLE}} for t in tags]
+    return [{**branch, "required": ["tag"]} for branch in own] + [{"required": ["tag"], **more}]
+
+
+LETTERS = list("abcdefghijklmnopqrstuvwxyz")
+EITHER = [{"anyOf": [{"required": [f"name{i}"]}, {"required": [f"id{i}"]}]} for i in range(12)]
+SWITCHES = [
+    {
+        "if": {"properties": {f"use{i}": {"const": True}}, "required": [f"use{i}"]},
+        "then": {"required": [f"path{i}"], "properties": {f"path{i}": TEXT}},
+        "else": {"properties": {f"path{i}": {"type": "null"}}},
+    }
+    for i in range(8)
+]
+MIXED = [
+    {"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"], "properties": {f"b{i}": TEXT}}]}
+    for i in range(8)
+]
+OF_A_KIND = [
+    {"properties": {"kind": {"enum": [x]}, f"of_{x}": WHOLE}, "required": [f"of_{x}"]}
+    for x in LETTERS
+]
+BY_ENDING = [
+    {"properties": {"file": {"pattern": f"\\.{x}$"}, "how": {"properties": {x: WHOLE}}}}
+    for x in LETTERS[:8]
+]
+PARTS = [{"properties": {x: WHOLE, f"{x}2": TEXT}, "required": [x]} for x in LETTERS[:8]]
+NAMES = {"kind": {"enum": LETTERS}}
+CASES: dict[str, tuple[Any, list[Any]]] = {
+    "either of two, twelve times": (
+        {"allOf": EITHER},
+        [{f"id{i}": 0 for i in range(12)}, {f"id{i}": 0 for i in range(11)}],
+    ),
+    "switches with a key each": (
+        {"allOf": SWITCHES},
+        [{"use3": True, "path3": "x"}, {"use3": True}, {"path4": None}, {"path4": "x"}, {}],
+    ),
+    "conditions on a tag that must come": (
+        {"properties": NAMES, "required": ["kind"], "allOf": conditions("kind", LETTERS)},
+        [{"kind": "c", "kind_c": 1}, {"kind_c": 1, "kind": "c"}, {"kind": "c", "kind_d": 1}, {}],
+    ),
+    "conditions on a tag that may come": (
+        {"allOf": conditions("kind", LETTERS)},
+        [{}, {"kind": "other"}, {"kind": 1}, {"kind": "z"}, {"kind": "z", "kind_z": 2}],
+    ),
+    "conditions on two tags": (
+        {"allOf": conditions("kind", LETTERS) + conditions("mode", LETTERS)},
+        [
+            {"kind": "c", "mode": "d", "kind_c": 1, "mode_d": 1},
+            {"kind": "c", "mode": "d", "kind_c": 1},
+        ],
+    ),
+    "unions and conditions that share a key": (
+        {"allOf": [*MIXED, *conditions("b0", ["x"]), {"not": {"required": ["a1", "b1"]}}]},
+        [
+            {**{f"b{i}": "x" for i in range(8)}, "b0_x": 1},
+            {f"b{i}": "x" for i in range(8)},
+            {**{f"a{i}": 1 for i in range(8)}, "b1": "x"},
+            {f"a{i}": 1 for i in range(8)},
+        ],
+    ),
+    "a tag required beside the branches": (
+        {
+            "required": ["kind"],
+            "oneOf": [{"properties": {"kind": {"not": {"enum": LETTERS}}}}, *OF_A_KIND],
+        },
+        [{"kind": "c", "of_c": 1}, {"kind": "c"}, {"kind": "c", "of_d": 1}, {"kind": "other"}],
+    ),
+    "any tag beside tags": (
+        {"oneOf": with_tag(LETTERS, properties={"more": WHOLE})},
+        [{"tag": "own", "more": 1}, {"tag": "a"}, {"tag": "a", "more": "x"}, {"tag": 5}],
+    ),
+    "any tag beside tags, and nothing else": (
+        {"oneOf": with_tag(LETTERS, properties={"more": {}})},
+        [{"tag": "own", "more": 1}, {"tag": "a"}, {"tag": "a", "more": "x"}],
+    ),
+    "told apart by endings": (
+        {"properties": {"file": TEXT}, "required": ["file"], "oneOf": BY_ENDING},
+        [
+            {"file": "x.c", "how": {"c": 1}},
+            {"file": "x.c", "how": {"c": "x"}},
+            {"file": "x.c", "how": {"d": "x"}},
+            {"file": "x.none"},
+        ],
+    ),
+    "told apart by endings that need not come": (
+        {"properties": {"file": TEXT}, "oneOf": BY_ENDING},
+        [{"file": "x.c", "how": {"c": 1}}, {"how": {"a": "x"}}, {}],
+    ),
+    "keys that no branch evaluates": (
+        {"properties": {"id": TEXT}, "anyOf": PARTS, "unevaluatedProperties": False},
+        [{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "b2": "x"}, {"a": 1, "id": "x"}, {"a": 1, "z": 1}],
+    ),
+    "keys that must be whole numbers if not evaluated": (
+        {"allOf": [{"anyOf": PARTS[:4]}, {"anyOf": PARTS[4:]}], "unevaluatedProperties": WHOLE},
+        [{"a": 1, "h": 1, "z": 1}, {"a": 1, "h": 1, "z": "x"}, {"a": 1, "h": 1, "b2": "x"}],
+    ),
+    "keys evaluated under conditions": (
+        {"allOf": SWITCHES[:5], "unevaluatedProperties": False},
+        [{"use1": True, "path1": "x"}, {"path1": None}, {"use1": 1}, {"use1": True, "other": 1}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_library_agrees(name: str) -> None:
+    """In every order of the members, and on the way nothing is stuck."""
+    schema, values = CASES[name]
+    schema = {"$schema": DIALECTS[2020], "type": "object", **schema}
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    constraint = sg.compile(spec, BYTES)
+    decide = json_decider(schema)
+    turned = [dict(reversed(value.items())) for value in values]
+    texts = [json.dumps(value, separators=(",", ":")).encode() for value in values + turned]
+    assert {decide(text) for text in texts} == {True, False}
+    laws.accepts_exactly(constraint, texts, decide)
+    visit = laws.walk(constraint, Random(0), 25)[-1]
+    laws.goes_on(constraint, visit[1])
+    laws.completion_is_accepted(constraint, visit, decide)
+
+
+def alternatives(schema: Any) -> int:
+    """How many alternatives objects have in the normal form of a schema."""
+    options = JsonSchema(schema, property_order="any")
+    schemas = Schemas(
+        options.schema,
+        assert_formats=True,
+        declared=False,
+        gap=0,
+        natural=False,
+        registry=None,
+    )
+    return len(schemas.normal_form(schemas.root).objects)
+
+
+@pytest.mark.parametrize("size", [10, 20, 40])
+def test_alternatives_do_not_multiply(size: int) -> None:
+    """Nor do those of conditions and of what branches evaluate."""
+    base = {"type": "object"}
+    either = [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(size)]
+    tags = conditions("kind", [str(i) for i in range(size)])
+    parts = [{"properties": {f"p{i}": WHOLE}, "required": [f"p{i}"]} for i in range(size)]
+    assert alternatives({**base, "allOf": either}) == 1
+    assert alternatives({**base, "allOf": [*either, *tags]}) == 1
+    assert alternatives({**base, "anyOf": parts, "unevaluatedProperties": False}) <= size
+
+
+def test_work_for_a_key_does_not_grow_with_unions_about_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is searched is about the keys that are connected with it."""
+    searched: list[int] = []
+    search = ClauseMatcher._can_finish
+
+    def counted(self: ClauseMatcher, at: Any) -> bool:
+        searched.append(len(at.open_clauses))
+        return search(self, at)
+
+    monkeypatch.setattr(ClauseMatcher, "_can_finish", counted)
+    spec = sg.JsonSchema({"type": "object", "allOf": SWITCHES}, property_order="any")
+    constraint = sg.compile(spec, BYTES)
+    constraint.advance_bytes(constraint.start, b'{"use3":true,"path3":"x","use9":true,"path9":"y"}')
+    assert searched
+    assert max(searched) <= 3
+
+
+KEYS, FITTING = "abc", [WHOLE, TEXT, {"const": 1}, {"enum": [1, "x"]}, {"not": {"const": 1}}, {}]
+
+
+def drawn(rng: Random) -> Any:
+    """Unions and conditions about a few keys, which get in each other's way."""
+
+    def form() -> dict[str, Any]:
+        names = rng.sample(KEYS, rng.randrange(1, 3))
+        asked = {"properties": {name: rng.choice(FITTING) for name in names}}
+        needed = {"required": rng.sample(KEYS, rng.randrange(1, 3))}
+        return rng.choice([asked, needed, {**asked, **needed}])
+
+    def part() -> dict[str, Any]:
+        kind = rng.choice(["anyOf", "oneOf", "if", "not"])
+        if kind == "if":
+            return {
+                "if": form(),
+                "then": form(),
+                **({"else": form()} if rng.random() < 0.5 else {}),
+            }
+        return (
+            {kind: form()}
+            if kind == "not"
+            else {kind: [form() for _ in range(rng.randrange(2, 4))]}
+        )
+
+    found: dict[str, Any] = {
+        "type": "object",
+        "allOf": [part() for _ in range(rng.randrange(2, 5))],
+    }
+    if rng.random() < 0.3:
+        found["unevaluatedProperties"] = rng.choice([False, WHOLE])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_factors_mean_what_multiplying_out_means(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With clauses wherever they can stand, however few the alternatives are."""
+    monkeypatch.setattr(combination, "MAX_MULTIPLIED", 1)
+    monkeypatch.setattr(unevaluated, "MAX_CLOSED", 1)
+    schema = {"$schema": DIALECTS[2020], **drawn(Random(seed))}
+    decide = json_decider(schema)
+    values = [None, 1, 2, "x"]  # None: the key does not come
+    objects = [
+        {key: value for key, value in zip("cab", each, strict=True) if value is not None}
+        for each in product(values, repeat=3)
+    ]
+    texts = [json.dumps(each, separators=(",", ":")).encode() for each in objects]
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    try:
+        constraint = sg.compile(spec, BYTES)
+    except UnsatisfiableSchemaError:
+        assert not any(map(decide, texts))
+        return
+    laws.accepts_exactly(constraint, texts, decide)
+    visit = laws.walk(constraint, Random(seed), 15)[-1]
+    laws.completion_is_accepted(constraint, visit, decide)
