@@ -267,10 +267,10 @@ def test_a_spec_that_takes_too_long_is_given_up(limited: Serving, monkeypatch: A
     compiled = compiler._specs.get
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(spec: Any) -> Any:
+    def slowly(spec: Any, **options: Any) -> Any:
         begun.set()
         go_on.wait(20)
-        return compiled(spec)
+        return compiled(spec, **options)
 
     monkeypatch.setattr(compiler._specs, "get", slowly)
     fields: dict[str, Any] = {"extra_body": {"guided_regex": "slow[0-9]"}}
