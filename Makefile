@@ -62,7 +62,7 @@ clean:
 
 $(VENV)/.have-demo: $(INPUTS) | $(BIN)/python
 	@echo "installing structgen with torch and transformers into $(VENV) (once; takes a few minutes)"
-	@$(PIP) -e '.[hf,pydantic]'
+	@$(PIP) -e '.[hf,pydantic,notebooks]'
 	@touch $@
 
 $(VENV)/.have-dev: $(INPUTS) | $(BIN)/python

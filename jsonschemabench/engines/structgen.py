@@ -69,9 +69,10 @@ class StructgenEngine(Engine):
         import structgen
 
         if spec.kind == JSON_SCHEMA:
+            exact: dict[str, Any] = dict(self.settings)
             return structgen.JsonSchema(
                 spec.text,
-                **self.settings,
+                **exact,
                 formats=spec.formats,
                 registry=_registry(spec.documents) if spec.documents else None,
             )

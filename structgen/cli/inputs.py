@@ -115,6 +115,7 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     if found and not is_inline(source) and not Path(source).exists():
         from structgen.schema.python.types import PythonType
 
+        options.pop("closed", None)  # they are
         return PythonType(import_model(*found.groups()), **options)
     schema = read_json(source, "schema")
     if not isinstance(schema, dict | bool):

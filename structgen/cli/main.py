@@ -50,6 +50,10 @@ _OPTION = re.compile(r"-[a-z]|--[a-z][a-z-]*")  # what stands behind `--regex` a
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. `argv` defaults to the process's arguments."""
     terminal = Terminal()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
+        import argcomplete
+
+        argcomplete.autocomplete(build_parser())
     try:
         args = parse(sys.argv[1:] if argv is None else argv)
     except SystemExit as stop:  # argparse has said what is wrong, or shown the help

@@ -98,6 +98,17 @@ def _add_reading(
         help="whether `format` is enforced where it is known (default: assert)",
     )
     group.add_argument(
+        "--patterns",
+        choices=("auto", "ecma", "re2", "java", "python"),
+        default="auto",
+        help="the dialect of `pattern` (default: ECMA-262, and another where it is none)",
+    )
+    group.add_argument(
+        "--closed",
+        action="store_true",
+        help="objects have no keys but those that the schema names, where it leaves that open",
+    )
+    group.add_argument(
         "--strict", action="store_true", help="a misspelt keyword is an error, and no warning"
     )
 
@@ -106,6 +117,7 @@ def schema_options(args: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments for `structgen.JsonSchema`, and those for other specs that were given."""
     given: dict[str, Any] = {
         "regex": args.regex or None,
+        "closed": args.closed or None,
         "strict": args.strict or None,
         "start": args.start,
         "lexing": args.lexing,
@@ -115,6 +127,7 @@ def schema_options(args: argparse.Namespace) -> dict[str, Any]:
         "property_order": args.property_order,
         "whitespace": args.whitespace,
         "escapes": args.escapes,
+        "patterns": args.patterns,
         "formats": args.formats,
         **{name: value for name, value in given.items() if value is not None},
     }

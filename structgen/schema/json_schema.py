@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automata.pushdown.machine import Machine
 from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
+from structgen.regular.syntax.dialects import AUTO
+from structgen.regular.syntax.dialects import NAMES as PATTERNS
+from structgen.schema.closing import closed
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.spec.partial_json import PartialValue, read_partial
@@ -31,6 +34,7 @@ _OPTIONS = {
     "spelling": SPELLINGS,
     "surrogates": SURROGATES,
     "escapes": ESCAPES,
+    "patterns": PATTERNS,
 }
 _LAYOUT = ("property_order", "whitespace", "spelling", "escapes")
 _SPACE = frozenset(b" \t\n\r")
@@ -54,6 +58,10 @@ class JsonSchema(MachineSpec):
     each character of keys and strings as itself where JSON can hold it, else as a short escape
     (`\\n`), or as `\\u001b` in small digits where there is none; "any" allows every escape. For
     spelling and escapes "auto" is "any" where order and white space are both "any", else the first.
+    patterns: the dialect of `pattern` and `patternProperties`, "ecma" (ECMA-262), "re2", "java" or
+    "python" (`re` with flag ASCII); "auto" reads each as ECMA-262 where that has a meaning for it,
+    else as the first of the others that has, which `support` reports. closed: whether objects that
+    name keys, and say nothing of others, may have no others (see `schema.closing`).
 
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
     (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
@@ -69,11 +77,15 @@ class JsonSchema(MachineSpec):
     registry: Registry[Any] | None = field(default=None, compare=False)
     surrogates: str = "refuse"
     escapes: str = "auto"
+    patterns: str = AUTO
+    closed: bool = False
     kind: ClassVar[str] = "json_schema"
 
     def __post_init__(self) -> None:
         if isinstance(self.schema, str | bytes):
             object.__setattr__(self, "schema", load_json(self.schema))
+        if self.closed:
+            object.__setattr__(self, "schema", closed(self.schema))
         for name, allowed in _OPTIONS.items():
             if getattr(self, name) not in allowed:
                 raise SpecError(f"{name} is {getattr(self, name)!r}", expected=" or ".join(allowed))
@@ -121,6 +133,7 @@ class JsonSchema(MachineSpec):
             declared=declared,
             gap=gap,
             natural=self.natural,
+            patterns=self.patterns,
             registry=self.registry,
         )
         try:
@@ -179,6 +192,8 @@ class JsonSchema(MachineSpec):
             "spelling": self.spelling,
             "surrogates": self.surrogates,
             "escapes": self.escapes,
+            "patterns": self.patterns,
+            "closed": self.closed,
             "documents": documents,
         }
 

@@ -39,6 +39,7 @@ def test_generate_writes_only_json_to_stdout(
     assert main(["generate", person, PROMPT, *options]) == 0
     quiet = capsys.readouterr()
     assert fits(quiet.out)
+    assert "enforced: full (structgen " in quiet.err
     assert "tokens/s" not in quiet.err
     assert main(["generate", person, PROMPT, *options, "--stats"]) == 0
     loud = capsys.readouterr()

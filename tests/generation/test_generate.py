@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pytest
 import torch
 
+import structgen as sg
+from structgen.constraint.enforced import Enforced
 from structgen.errors import (
     GenerationError,
     ModelError,
@@ -145,6 +147,19 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", SETTINGS)
+def test_a_result_says_under_which_spec_it_was_written(generator: Generator) -> None:
+    """Drawn by masking or by a sampler; of a constraint that somebody else wrote, what it has."""
+    spec = sg.Regex("[ab]{1,3}")
+    results = [
+        generator.generate(PROMPT, spec, seed=1),
+        generator.sample(PROMPT, spec, seed=1, max_tokens=8)[0],
+    ]
+    for result in results:
+        assert sg.assert_enforced(result) == Enforced(spec).to_json()
+    own = generator.generate(PROMPT, NaiveConstraint(["a"], generator.vocabulary))
+    assert sg.assert_enforced(own)["kind"] not in ("", "regex")
+
+
 def test_a_batch_gives_what_each_prompt_gives_by_itself(
     generator: Generator, words: NaiveConstraint, objects: NaiveConstraint, options: dict[str, Any]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from transformers import LogitsProcessorList
 
+import structgen as sg
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation.generator import Generator
 from structgen.integrations.huggingface import LogitsProcessor
@@ -197,3 +198,10 @@ def test_a_processor_can_be_copied_with_its_state(
     masked(processor, [[5]], size)
     fork = copy.copy(processor)
     assert masked(fork, [[5, a]], size) == masked(processor, [[5, a]], size)
+
+
+def test_a_processor_says_what_is_enforced(generator: Generator) -> None:
+    """For each of its constraints."""
+    specs = [sg.Regex("a+"), sg.Choice(["a", "b"])]
+    found = LogitsProcessor(specs, generator.tokenizer, eos_ids=generator.vocabulary.eos_ids)
+    assert [sg.assert_enforced(one)["kind"] for one in found.enforced] == ["regex", "choice"]

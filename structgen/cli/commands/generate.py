@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli import inputs
@@ -143,11 +145,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def load_generator(model: str | None, terminal: Terminal, **where: Any) -> Generator:
     """A Generator of the model at a path, by default the demo model."""
     import structgen
+    from structgen import demo
 
-    if model is None:
-        from structgen import demo
-
-        model = str(demo.model_path())
+    model = str(demo.model_path()) if model is None else model
+    if Path(model) == Path(demo.model_path()):
+        _use_one_thread()
     if not is_terminal(terminal.err):
         _hide_progress_bars()
     terminal.progress("loading the model ...")
@@ -182,6 +184,18 @@ def stats(result: GenerationResult) -> str:
         f"masks {share:.1%} of the time, probability removed by masks {mass}, "
         f"end: {result.finish_reason}"
     )
+
+
+def _use_one_thread() -> None:
+    """Let torch compute in one thread, unless the environment says how many.
+
+    The shipped model is too small for more to help, and where another job uses a core, the threads
+    of each step would wait for the one that has to share it.
+    """
+    if "OMP_NUM_THREADS" not in os.environ and importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
 
 
 def _hide_progress_bars() -> None:

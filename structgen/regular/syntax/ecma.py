@@ -3,17 +3,24 @@ r"""A parser of ECMA-262 patterns (flag `u`), as JSON Schema uses them, to regul
 Beyond flag `u` three habits of real schemas are read as ECMA-262's Annex B reads them: a backslash
 before punctuation that needs none (`\-`, `\_`, `\:`), a brace or closing bracket on its own, and a
 class escape at the end of a class range (`[\w-.]`). Everything else that is not ECMA-262 is an
-error that names the construct; what is ECMA-262 but not regular (backreferences), or without data
-in Python (scripts), is refused by name.
+error that names the construct, unless a dialect has it (`dialects`); what is ECMA-262 but not
+regular (a backreference to a group that matches endlessly many texts) is refused by name.
+
+A backreference to a group with few texts is spelled out: the pattern is read once for each text
+that the group may have, with the text in the place of both. That is right where the reference
+stands behind the group in the same alternative, and neither is repeated; others are refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import product
 
-from structgen.errors import BudgetError, UnsupportedSchemaError
-from structgen.regular.charset import CharSet
+from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.regular.charset import ALL, CharSet
+from structgen.regular.infinite import few_words
 from structgen.regular.regex import (
     EMPTY,
     EPSILON,
@@ -34,37 +41,94 @@ from structgen.regular.syntax.assertions import (
     Sequence,
     translate,
 )
+from structgen.regular.syntax.dialects import AUTO, DIALECTS, ECMA, Dialect
 from structgen.regular.syntax.escapes import DIGITS, Reader
-from structgen.regular.syntax.unicode import LINE_END
 
 _GROUP_DEPTH = 100  # groups inside groups
 _BARE_ASSERTION = re.compile(r"\^|\$|\\[bB]|\(\?<[=!]").match
 _PLAIN_TEXT = re.compile(r"[^\\^$.|?*+()\[{]+(?![?*+{])").match
+_FLAGS = re.compile(r"([a-zA-Z]*)(-?)([a-zA-Z]*)([:)])").match
+_MODIFIERS = frozenset("ims")  # flags of groups in ECMA-262
+_MAX_TEXTS = 256  # of the groups that backreferences name, all combinations
 _QUANTIFIERS = {"*": (0, INFINITE), "+": (1, INFINITE), "?": (0, 1)}
 
 
 @lru_cache(maxsize=1024)
-def parse(pattern: str, *, anchored: bool = False) -> Regex:
+def parse(pattern: str, *, anchored: bool = False, dialect: str = ECMA.name) -> Regex:
     """The language of all texts in which `pattern` finds a match, or, `anchored`, that are one.
 
-    Raises `PatternError` (a subclass of `SpecError`, with the position) for what is no ECMA-262
-    pattern, `UnsupportedSchemaError` for what is one but cannot be enforced, `BudgetError` for one
-    nested too deeply.
+    dialect: a name of `dialects.NAMES`; "auto" takes the one that `dialect_of` finds.
+
+    Raises `PatternError` (a subclass of `SpecError`, with the position) for what is no pattern in
+    the dialect, `UnsupportedSchemaError` for what is one but cannot be enforced, `BudgetError` for
+    one nested too deeply.
     """
+    known = DIALECTS[dialect_of(pattern) if dialect == AUTO else dialect]
     try:
-        return translate(_Parser(pattern).whole(), anchored=anchored)
+        return translate(_read(pattern, known), anchored=anchored)
     except (UnsupportedSchemaError, BudgetError) as error:
         if not error.location:
             error.location = f"pattern {pattern!r}"
         raise
 
 
-class _Parser(Reader):
-    """Recursive descent over one pattern."""
+@lru_cache(maxsize=1024)
+def dialect_of(pattern: str) -> str:
+    """The dialect of a pattern: "ecma" where that has a meaning for it, else the first that has.
 
-    def __init__(self, pattern: str) -> None:
-        super().__init__(pattern)
+    "ecma" as well where no dialect has, so that errors speak of it.
+    """
+    for dialect in DIALECTS.values():
+        try:
+            _read(pattern, dialect)
+        except PatternError:
+            continue
+        except UnsupportedSchemaError:
+            if dialect is ECMA and not _has_posix_property(pattern):
+                break  # legal there
+            continue
+        except BudgetError:
+            pass
+        return dialect.name
+    return ECMA.name
+
+
+_POSIX_NAMES = "Alnum|Blank|Cntrl|Digit|Graph|Print|Punct|Space|XDigit"  # not of ECMA-262
+_has_posix_property = re.compile(rf"\\[pP]\{{(?:{_POSIX_NAMES})\}}").search
+
+
+def _read(pattern: str, dialect: Dialect) -> Node:
+    """The nodes of a pattern, backreferences spelled out."""
+    parser = _Parser(pattern, dialect)
+    node = parser.whole()
+    if not parser.referred:
+        return node
+    numbers = sorted(parser.referred)
+    texts = [sorted(parser.texts_of(number)) for number in numbers]
+    ways: Iterator[tuple[str, ...]] = product(*texts)
+    parts = [_Parser(pattern, dialect, dict(zip(numbers, way, strict=True))) for way in ways]
+    return Choice(tuple(part.whole() for part in parts))
+
+
+class _Parser(Reader):
+    """Recursive descent over one pattern.
+
+    bound: by number, the text that a group has, where backreferences are spelled out.
+    """
+
+    def __init__(
+        self, pattern: str, dialect: Dialect = ECMA, bound: Mapping[int, str] | None = None
+    ) -> None:
+        super().__init__(pattern, dialect)
         self.depth = 0
+        self.bound = bound or {}
+        self.referred: dict[int, int] = {}  # groups that backreferences name: where the first is
+        self.groups = 0  # capturing ones, so far
+        self._names: dict[str, int] = {}
+        self._texts: dict[int, Regex] = {}  # of the groups that are referred to
+        # Of each group that has ended: its language if it is one, and the alternative it stands in.
+        self._ended: dict[int, tuple[Node, tuple[tuple[int, int], ...]]] = {}
+        self._within: tuple[tuple[int, int], ...] = ((0, 0),)  # where, and in which alternative
 
     def whole(self) -> Node:
         """Read the whole pattern."""
@@ -75,9 +139,12 @@ class _Parser(Reader):
 
     def choice(self) -> Node:
         """Alternatives up to a `)` or the end."""
+        around, flags = self._within, self.flags
         parts = [self.sequence()]
         while self.take("|"):
+            self._within = (*around[:-1], (around[-1][0], len(parts)))
             parts.append(self.sequence())
+        self._within, self.flags = around, flags
         plain = [part for part in parts if isinstance(part, Regex)]
         others = [part for part in parts if not isinstance(part, Regex)]
         if not others:
@@ -91,13 +158,21 @@ class _Parser(Reader):
         text: list[str] = []
         run: list[Regex] = []
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
-            plain = _PLAIN_TEXT(self.pattern, self.at)
+            plain = None if "i" in self.flags else _PLAIN_TEXT(self.pattern, self.at)
             if plain:
                 text.append(plain[0])
                 self.at = plain.end()
                 continue
-            start = self.at
-            node = self.quantified(self.term(), start)
+            start, groups = self.at, self.groups
+            term = self.term()
+            behind = self.at
+            node = self.quantified(term, start)
+            if self.at > behind:
+                inside = range(groups + 1, self.groups + 1)
+                if self.pattern[behind : self.at] not in ("?", "??"):
+                    self.refuse_references(inside)
+                for number in inside:
+                    self._ended.pop(number, None)  # may have another text each time, or none
             if isinstance(node, str):
                 text.append(node)
                 continue
@@ -125,11 +200,11 @@ class _Parser(Reader):
         letter = self.next()
         match letter:
             case "^":
-                return Edge("start")
+                return self.start_of("m" in self.flags)
             case "$":
-                return Edge("end")
+                return self.end_of("$", multiline="m" in self.flags)
             case ".":
-                return chars(~LINE_END)
+                return chars(ALL if "s" in self.flags else ~self.dialect.line_end)
             case "(":
                 return self.group(start)
             case "[":
@@ -141,7 +216,29 @@ class _Parser(Reader):
             case "{" if _counts(self.pattern, start):
                 raise self.error("nothing for '{...}' to repeat", at=start)
             case _:
-                return letter
+                return self.letter(letter)
+
+    def letter(self, letter: str) -> Node | str:
+        """A plain character, with flag `i` in either case."""
+        if "i" not in self.flags:
+            return letter
+        return chars(self.members(CharSet.chars(letter)))
+
+    def start_of(self, multiline: bool) -> Node:
+        """The start of the text, or of a line."""
+        edge = Edge("start")
+        if not multiline:
+            return edge
+        return Choice((edge, Look(chars(self.dialect.line_end), True, False)))
+
+    def end_of(self, anchor: str, *, multiline: bool = False) -> Node:
+        """The end of the text, or of a line."""
+        edge = Edge("end")
+        if multiline:
+            return Choice((edge, Look(chars(self.dialect.line_end), False, False)))
+        if anchor in self.dialect.trailing:
+            return Choice((edge, Look(Sequence((literal("\n"), edge)), False, False)))
+        return edge
 
     def quantified(self, atom: Node | str, atom_at: int) -> Node | str:
         """Read the quantifier after the atom at offset `atom_at`, if there is one."""
@@ -180,16 +277,61 @@ class _Parser(Reader):
             raise BudgetError(
                 f"groups more than {_GROUP_DEPTH} deep", hint="flatten or split the pattern"
             )
+        around, flags, groups = self._within, self.flags, self.groups
         look = self.group_kind(start)
+        if look == "flags":
+            self.depth -= 1
+            return EPSILON
+        number = self.groups if self.groups > groups else 0
+        self._within = (*around, (start, 0))
         node = self.choice()
         if not self.take(")"):
             raise self.error("a '(' without its ')'", at=start, hint=r"close it, or write \(")
         self.depth -= 1
-        return node if look is None else Look(node, *look)
+        self._within, self.flags = around, flags
+        if isinstance(look, tuple) and look[1]:
+            self.refuse_references(range(groups + 1, self.groups + 1))
+        if number:
+            self._ended[number] = node, around
+            if number in self.bound:
+                node = self.spelled(self.bound[number])
+        return Look(node, *look) if isinstance(look, tuple) else node
 
-    def group_kind(self, start: int) -> tuple[bool, bool] | None:
-        """Read `?:`, `?<name>` or the mark of a lookaround: (behind, negative)."""
+    def spelled(self, text: str) -> Node:
+        """A text, with flag `i` in either case."""
+        return concat(*(chars(self.members(CharSet.chars(letter))) for letter in text))
+
+    def texts_of(self, number: int) -> set[str]:
+        """The texts of a group that a backreference names. UnsupportedSchemaError if too many."""
+        found = few_words(self._texts[number], _MAX_TEXTS) if number in self._texts else None
+        if found is None or len(found) * max(1, len(self.referred) - 1) > _MAX_TEXTS:
+            at = self.referred[number]
+            raise self.refusal("a backreference to so many texts", at, "spell the texts out")
+        return set(found)
+
+    def refuse_references(self, groups: Iterable[int]) -> None:
+        """Refuse references to these groups, which may have several texts where they stand."""
+        for number in groups:
+            if number in self.referred:
+                at = self.referred[number]
+                raise self.refusal("such a backreference", at, "spell the repeated text out")
+
+    def reference(self, number: int, start: int) -> Node:
+        """What a backreference stands for, once its group has a text."""
+        node, around = self._ended.get(number, (None, ()))
+        if not isinstance(node, Regex) or self._within[: len(around)] != around:
+            raise self.refusal("such a backreference", start, "spell the repeated text out")
+        self.referred.setdefault(number, start)
+        self._texts[number] = node
+        return self.spelled(self.bound[number]) if number in self.bound else EPSILON
+
+    def group_kind(self, start: int) -> tuple[bool, bool] | str | None:
+        """Read `?:`, `?<name>` or the mark of a lookaround: (behind, negative).
+
+        "flags" for flags that stand for the rest of the group around, whose `)` has been read.
+        """
         if not self.take("?"):
+            self.groups += 1
             return None
         for mark, look in (
             (":", None),
@@ -200,27 +342,33 @@ class _Parser(Reader):
         ):
             if self.take(mark):
                 return look
-        if self.take("<"):
+        if any(map(self.take, self.dialect.named)):
             end = self.pattern.find(">", self.at)
             name = self.pattern[self.at : end] if end > 0 else ""
             if not name.replace("$", "_").isidentifier():
                 raise self.error("a group name that is none", hint="write (?<name>...)")
             self.at = end + 1
+            self.groups += 1
+            self._names[name] = self.groups
             return None
         if self.peek("P"):
             hint = "write (?<name>...)" if self.peek("P<") else "ECMA-262 has no (?P...)"
             raise self.error("Python's group syntax '(?P'", at=start, hint=hint)
-        flags = self.pattern[self.at :].split(")")[0].split(":")[0]
-        if flags.strip("ims-") == "" and flags:
-            if self.peek(flags + ":"):
-                what = f"the group with flags '(?{flags}:'"
-                raise self.refusal(what, start, "spell the cases out, as in [aA]")
-            raise self.error(
-                f"the inline flags '(?{flags})', which are not ECMA-262",
-                at=start,
-                hint="spell the cases out, as in [aA]",
-            )
-        raise self.error("an unknown kind of group '(?'", at=start)
+        found = _FLAGS(self.pattern, self.at)
+        if not found or not found[1] + found[3]:
+            raise self.error("an unknown kind of group '(?'", at=start)
+        on, _, off, end_ = found.groups()
+        known = _MODIFIERS | set(self.dialect.inline_flags)
+        if end_ == ")" and not self.dialect.inline_flags:
+            hint = f"write (?{on}:...) around what they are for"
+            what = f"the inline flags '(?{on}{found[2]}{off})', which are not ECMA-262"
+            raise self.error(what, at=start, hint=hint)
+        if not known.issuperset(on + off) or len({*on, *off}) < len(on + off):
+            what = f"the flags '(?{on}{found[2]}{off}{end_}'"
+            raise self.error(what, at=start, hint="flags are i, m and s, each once")
+        self.at = found.end()
+        self.flags = (self.flags | (_MODIFIERS & set(on))) - set(off)
+        return "flags" if end_ == ")" else None
 
     def escape(self, start: int) -> Node | str:
         r"""What a backslash outside classes stands for."""
@@ -228,22 +376,31 @@ class _Parser(Reader):
             return Edge("boundary")
         if self.take("B"):
             return Edge("inside")
+        anchor = self.pattern[self.at : self.at + 1]
+        if anchor and anchor in self.dialect.anchors:
+            self.at += 1
+            return self.start_of(False) if anchor == "A" else self.end_of(anchor)
         if self.take("k"):
             if not _count_groups(self.pattern)[1]:
                 raise self.error(r"'\k' without a named group", at=start)
-            raise self.refusal("a backreference", start, "spell the repeated text out")
+            end = self.pattern.find(">", self.at)
+            name = self.pattern[self.at + 1 : end] if self.peek("<") and end > 0 else ""
+            if name not in self._names:
+                raise self.refusal("such a backreference", start, "spell the repeated text out")
+            self.at = end + 1
+            return self.reference(self._names[name], start)
         digits = self.pattern[self.at : self.at + 1]
         if digits in DIGITS and digits not in ("", "0"):
             while self.pattern[self.at : self.at + 1] in DIGITS and self.at < len(self.pattern):
                 self.at += 1
             number = self.pattern[start + 1 : self.at]
             if len(number) < 6 and int(number) <= _count_groups(self.pattern)[0]:
-                raise self.refusal("a backreference", start, "spell the repeated text out")
+                return self.reference(int(number), start)
             raise self.error(f"a reference to group {number}, which does not exist", at=start)
         found = self.character_escape(start)
         if isinstance(found, CharSet):
-            return chars(found)
-        return EMPTY if 0xD800 <= found <= 0xDFFF else chr(found)
+            return chars(self.members(found))
+        return EMPTY if 0xD800 <= found <= 0xDFFF else self.letter(chr(found))
 
 
 def _counts(pattern: str, at: int) -> tuple[int, int, int] | None:

@@ -6,13 +6,20 @@ See `ecma` for what is read beyond that.
 from __future__ import annotations
 
 from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
-from structgen.regular.charset import ALL, CharSet
-from structgen.regular.syntax.unicode import DIGIT, SPACE, WORD, property_set
+from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.syntax.dialects import ECMA, POSIX, Dialect
+from structgen.regular.syntax.unicode import (
+    DIGIT,
+    WORD,
+    either_case,
+    needs_regex,
+    property_set,
+)
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 DIGITS = frozenset("0123456789")
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
-_CLASSES = {"d": DIGIT, "D": ~DIGIT, "w": WORD, "W": ~WORD, "s": SPACE, "S": ~SPACE}
+_CLASSES = {"d": DIGIT, "D": ~DIGIT, "w": WORD, "W": ~WORD}
 _FOREIGN_ESCAPES = {
     "A": "write ^ for the start of the text",
     "Z": "write $ for the end of the text",
@@ -30,11 +37,20 @@ _FOREIGN_ESCAPES = {
 
 
 class Reader:
-    """A pattern that is read from left to right; `at` is the offset of the next character."""
+    """A pattern that is read from left to right; `at` is the offset of the next character.
 
-    def __init__(self, pattern: str) -> None:
+    flags: the letters of `ims` that are in force here.
+    """
+
+    def __init__(self, pattern: str, dialect: Dialect = ECMA) -> None:
         self.pattern = pattern
+        self.dialect = dialect
         self.at = 0
+        self.flags: frozenset[str] = frozenset()
+
+    def members(self, chars: CharSet) -> CharSet:
+        """A set, with flag `i` in either case."""
+        return either_case(chars) if "i" in self.flags else chars
 
     def error(self, problem: str, *, at: int = -1, hint: str = "") -> PatternError:
         """A syntax error at offset `at`, by default here."""
@@ -72,6 +88,8 @@ class Reader:
         letter = self.next()
         if letter in _CLASSES:
             return _CLASSES[letter]
+        if letter in ("s", "S"):
+            return self.dialect.space if letter == "s" else ~self.dialect.space
         if letter in _CONTROLS:
             return _CONTROLS[letter]
         if letter in ("p", "P"):
@@ -104,9 +122,13 @@ class Reader:
         name = self.pattern[self.at : end]
         self.at = end + 1
         found = property_set(name)
+        if self.dialect.properties and name.lower() in POSIX:
+            found = POSIX[name.lower()]
         if found is None:
             what = rf"the property '\p{{{name}}}'"
             hint = "use a general category, or spell the ranges out"
+            if needs_regex(name):
+                hint = "run: pip install regex, which has data for it; or spell the ranges out"
             raise self.refusal(what, start, hint)
         return ~found if negated else found
 
@@ -140,6 +162,14 @@ class Reader:
         negated = self.take("^")
         found: list[tuple[int, int]] = []
         while not self.take("]"):
+            if self.dialect.operators and self.take("&&"):
+                other = self.operand(start)
+                found = [*(self.members(CharSet.of(found)) & other).ranges]
+                continue
+            within = self.nested(start)
+            if within is not None:
+                found += within.ranges
+                continue
             first = self.class_atom(start)
             here = self.at
             if self.peek("-") and not self.peek("-]") and self.take("-"):
@@ -151,8 +181,39 @@ class Reader:
                     continue
                 found += ((0x2D, 0x2D), *_ranges(last))
             found += _ranges(first)
-        members = CharSet.of(found)
+        members = self.members(CharSet.of(found))
         return ALL - members if negated else members
+
+    def operand(self, start: int) -> CharSet:
+        """What stands behind `&&` in a class, up to the next one or the end of the class."""
+        found: list[CharSet] = []
+        while not (self.peek("]") or self.peek("&&")):
+            within = self.nested(start)
+            if within is None:
+                first = self.class_atom(start)
+                if isinstance(first, int) and self.peek("-") and not self.peek("-]"):
+                    self.at += 1
+                    last = self.class_atom(start)
+                    if not isinstance(last, int) or last < first:
+                        raise self.error("a range out of order", at=start)
+                    within = CharSet.of([(first, last)])
+                else:
+                    within = CharSet.of(_ranges(first))
+            found.append(self.members(within))
+        return union_all(found)
+
+    def nested(self, start: int) -> CharSet | None:
+        """A class within a class, `[:name:]` or Java's, where the dialect has them."""
+        if self.dialect.brackets and self.peek("[:"):
+            name = self.pattern[self.at + 2 : max(self.pattern.find(":]", self.at), 0)]
+            found = POSIX.get(name.removeprefix("^"))
+            if found is None:
+                raise self.error("a class '[:...:]' that is none", hint="as in [[:alnum:]]")
+            self.at += len(name) + 4
+            return ~found if name.startswith("^") else found
+        if self.dialect.operators and self.take("["):
+            return self.char_class(start)
+        return None
 
     def class_atom(self, start: int) -> CharSet | int:
         """One member of a class."""

@@ -1,12 +1,14 @@
 """Character sets of Unicode properties and of ECMA-262's class escapes.
 
 The data is that of Python's own `unicodedata`, so its Unicode version is Python's. General
-categories are exact, as are the binary properties listed below; scripts and the properties that
-Python holds no data for are not offered: `property_set` returns None for them.
+categories are exact, as are the binary properties listed below. Scripts, and the properties that
+Python holds no data for, are those of the package `regex` (which tokenizers need as well), with its
+version of Unicode; without it `property_set` returns None for them.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -94,6 +96,30 @@ _SHORT_BINARY = {
 }  # fmt: skip
 
 
+_SCRIPT_KEYS = {
+    "Script": "Script", "sc": "Script",
+    "Script_Extensions": "Script_Extensions", "scx": "Script_Extensions",
+}  # fmt: skip
+_SCRIPT_NAME = re.compile("[A-Z][A-Za-z_]*").fullmatch
+# Binary properties of ECMA-262 that Python has no data for, by their short names.
+_SHORT_OF_REGEX = {
+    "Alpha": "Alphabetic", "CI": "Case_Ignorable", "CWCF": "Changes_When_Casefolded",
+    "CWCM": "Changes_When_Casemapped", "CWKCF": "Changes_When_NFKC_Casefolded",
+    "CWL": "Changes_When_Lowercased", "CWT": "Changes_When_Titlecased",
+    "CWU": "Changes_When_Uppercased", "DI": "Default_Ignorable_Code_Point", "Dep": "Deprecated",
+    "Dia": "Diacritic", "EComp": "Emoji_Component", "EMod": "Emoji_Modifier",
+    "EBase": "Emoji_Modifier_Base", "EPres": "Emoji_Presentation",
+    "ExtPict": "Extended_Pictographic", "Ext": "Extender", "Gr_Base": "Grapheme_Base",
+    "Gr_Ext": "Grapheme_Extend", "IDSB": "IDS_Binary_Operator", "IDST": "IDS_Trinary_Operator",
+    "IDC": "ID_Continue", "IDS": "ID_Start", "Ideo": "Ideographic",
+    "LOE": "Logical_Order_Exception", "Pat_Syn": "Pattern_Syntax",
+    "Pat_WS": "Pattern_White_Space", "QMark": "Quotation_Mark", "STerm": "Sentence_Terminal",
+    "SD": "Soft_Dotted", "Term": "Terminal_Punctuation", "UIdeo": "Unified_Ideograph",
+    "VS": "Variation_Selector",
+}  # fmt: skip
+_OF_REGEX = {*_SHORT_OF_REGEX.values(), "Cased", "Dash", "Emoji", "Math", "Radical"}
+
+
 def _category(name: str) -> CharSet | None:
     short = _LONG_NAMES.get(name, name)
     if short == "LC":
@@ -107,14 +133,50 @@ def _category(name: str) -> CharSet | None:
 def property_set(name: str) -> CharSet | None:
     r"""The set that `\p{name}` stands for, None when the name is unknown or without data.
 
-    `name` is a general category (`L`, `Lu`, `Letter`, `gc=Lu`, `General_Category=Letter`) or one of
-    the binary properties above, spelled exactly as ECMA-262 wants it.
+    `name` is a general category (`L`, `Lu`, `Letter`, `gc=Lu`, `General_Category=Letter`), a script
+    (`Script=Greek`, `sc=Grek`, `scx=Han`) or a binary property of ECMA-262, spelled as there.
     """
     key, equals, value = name.partition("=")
+    if equals and key in ("gc", "General_Category"):
+        return _category(value)
     if equals:
-        return _category(value) if key in ("gc", "General_Category") else None
-    make = _BINARY.get(_SHORT_BINARY.get(name, name))
+        known = _SCRIPT_KEYS.get(key) if _SCRIPT_NAME(value) else None
+        return None if known is None else _of_regex(f"{known}={value}")
+    long = _SHORT_BINARY.get(name, _SHORT_OF_REGEX.get(name, name))
+    if long in _OF_REGEX:
+        return _of_regex(long)
+    make = _BINARY.get(long)
     return make() if make else _category(name)
+
+
+def _of_regex(name: str) -> CharSet | None:
+    """The set of a property that the package `regex` knows; None without it, or for others."""
+    try:
+        import regex
+    except ImportError:
+        return None
+    try:
+        found = regex.compile(rf"\p{{{name}}}+")
+    except regex.error:
+        return None
+    return CharSet.of(
+        (low + match.start(), low + match.end() - 1)
+        for low, text in _texts()
+        for match in found.finditer(text)
+    )
+
+
+@cache
+def _texts() -> list[tuple[int, str]]:
+    """All characters that may have such properties, in runs, and the first of each."""
+    runs = ((0, 0xD800), (0xE000, 0x40000), (0xE0000, 0xE1000))
+    return [(low, "".join(map(chr, range(low, high)))) for low, high in runs]
+
+
+def needs_regex(name: str) -> bool:
+    """Whether a property is one that only the package `regex` has data for."""
+    long = _SHORT_OF_REGEX.get(name, name)
+    return long in _OF_REGEX or name.partition("=")[0] in _SCRIPT_KEYS
 
 
 @cache
@@ -123,3 +185,32 @@ def property_names() -> list[str]:
     categories = {*_LONG_NAMES, *_LONG_NAMES.values()}
     prefixed = [f"{key}={name}" for key in ("gc", "General_Category") for name in categories]
     return sorted({*categories, *prefixed, *_BINARY, *_SHORT_BINARY})
+
+
+@cache
+def _folds() -> dict[int, CharSet]:
+    """For each character with others in its place, all of them: those with one simple case fold."""
+    found: dict[str, list[int]] = {}
+    for low, high in _SCANNED:
+        for point in range(low, high):
+            letter = chr(point)
+            if letter.lower() != letter or letter.upper() != letter or letter.casefold() != letter:
+                found.setdefault(_fold(letter), []).append(point)
+                found.setdefault(_fold(letter), []).append(ord(_fold(letter)))
+    groups = [CharSet.of((p, p) for p in points) for points in found.values()]
+    return {low: group for group in groups for lo, hi in group.ranges for low in range(lo, hi + 1)}
+
+
+def _fold(letter: str) -> str:
+    """The simple case folding of a letter: one character."""
+    for folded in (letter.casefold(), letter.lower()):
+        if len(folded) == 1:
+            return folded
+    return letter
+
+
+@lru_cache(maxsize=1024)
+def either_case(members: CharSet) -> CharSet:
+    """The characters that flag `i` takes for members of a set."""
+    found = [group for point, group in _folds().items() if point in members]
+    return union_all([members, *found])

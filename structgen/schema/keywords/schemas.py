@@ -21,6 +21,7 @@ from structgen.errors import (
     UnsupportedSchemaError,
 )
 from structgen.regular.regex import Regex
+from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import (
@@ -83,9 +84,11 @@ class Schemas:
         declared: bool,
         gap: int,
         natural: bool,
+        patterns: str = AUTO,
         registry: Registry[Any] | None,
     ) -> None:
         self.assert_formats = assert_formats
+        self.patterns = patterns  #: their dialect
         self.natural = natural  #: spell integers in digits only
         self.declared = declared  #: names come in declared order, before other keys
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
@@ -271,7 +274,7 @@ class Schemas:
         key = simple.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return keywords.build(self, atom)
-        key = (self.natural, self.assert_formats, self.only_strings, *key)
+        key = (self.natural, self.patterns, self.assert_formats, self.only_strings, *key)
         form = _scalars.get(key)
         if form is None:
             if len(_scalars) >= MAX_SCALARS:
@@ -359,12 +362,12 @@ class Schemas:
         return found
 
     def pattern(self, text: Any, location: str) -> Regex:
-        """The language of the strings in which an ECMA-262 pattern matches somewhere."""
+        """The language of the strings in which a pattern matches somewhere."""
         if not isinstance(text, str):
             raise SpecError("a pattern must be a string", location=location)
         if text not in self._patterns:
             try:
-                self._patterns[text] = parse(text)
+                self._patterns[text] = parse(text, dialect=self.patterns)
             except (PatternError, UnsupportedSchemaError) as error:
                 error.location = location
                 raise

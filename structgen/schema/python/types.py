@@ -60,6 +60,7 @@ class PythonType(MachineSpec):
     whitespace: str = "bounded"
     formats: str = "assert"
     escapes: str = "auto"
+    patterns: str = "auto"
     kind: ClassVar[str] = "python_type"
 
     def __hash__(self) -> int:
@@ -69,7 +70,7 @@ class PythonType(MachineSpec):
             return hash(PythonType)
 
     def __reduce__(self) -> tuple[object, ...]:
-        options = self.property_order, self.whitespace, self.formats, self.escapes
+        options = self.property_order, self.whitespace, self.formats, self.escapes, self.patterns
         return PythonType, (self.type, *options)
 
     @property
@@ -127,6 +128,7 @@ class PythonType(MachineSpec):
             whitespace=self.whitespace,
             formats=self.formats,
             escapes=self.escapes,
+            patterns=self.patterns,
         )
 
     def as_read(self) -> JsonSchema:

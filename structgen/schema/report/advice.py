@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,8 @@ from typing import Any, Literal
 
 from structgen.errors import StructgenError
 from structgen.regular.regex import matches
+from structgen.regular.syntax.dialects import AUTO, ECMA
+from structgen.regular.syntax.ecma import dialect_of, parse
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.normal_form.combination import conjunction
@@ -353,6 +356,46 @@ def _formats(_: Inspection, visit: Visit) -> Iterator[Advice]:
     yield _warn(visit, "format", "unknown format", text)
 
 
+def _dialects(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
+    """Patterns that are no ECMA-262 pattern, or mean something else in another dialect."""
+    if inspection.schemas.patterns != AUTO:
+        return
+    for pointer, keyword, text in _patterns(visit):
+        dialect = dialect_of(text)
+        if dialect != ECMA.name:
+            message = f"the pattern {text!r} is not ECMA-262, and is read as {dialect} has it"
+            yield Advice(pointer, keyword, "pattern dialect", "warning", message)
+            continue
+        others = [name for name in ("re2", "java") if _differs(text, name)]
+        if others:
+            message = (
+                f"the pattern {text!r} is read as ECMA-262 has it, and means something else in "
+                f"{' and '.join(others)}; say patterns={others[-1]!r} if that is meant"
+            )
+            yield Advice(pointer, keyword, "pattern dialect", "warning", message)
+
+
+_CLASS_IN_CLASS = re.compile(r"\[(?:\\.|[^\]\\])*?(?:&&|\[)").search
+
+
+def _differs(pattern: str, dialect: str) -> bool:
+    if not _CLASS_IN_CLASS(pattern):
+        return False
+    try:
+        return parse(pattern, dialect=dialect) is not parse(pattern)
+    except StructgenError:
+        return False
+
+
+def _patterns(visit: Visit) -> Iterator[tuple[str, str, str]]:
+    """JSON Pointer, keyword and text of each pattern."""
+    if isinstance(visit.schema.get("pattern"), str):
+        yield visit.at("pattern"), "pattern", visit.schema["pattern"]
+    patterns = visit.schema.get("patternProperties")
+    for text in patterns if isinstance(patterns, dict) else ():
+        yield visit.at("patternProperties", text), "patternProperties", text
+
+
 def _anchors(_: Inspection, visit: Visit) -> Iterator[Advice]:
     """Patterns that may match anywhere in the text."""
     places = {visit.at("pattern"): visit.schema.get("pattern")}
@@ -360,7 +403,9 @@ def _anchors(_: Inspection, visit: Visit) -> Iterator[Advice]:
     if isinstance(patterns, dict):
         places |= {visit.at("patternProperties", text): text for text in patterns}
     for pointer, text in places.items():
-        if isinstance(text, str) and not (text.startswith("^") or text.endswith("$")):
+        if isinstance(text, str) and not (
+            text.startswith(("^", r"\A")) or text.endswith(("$", r"\Z", r"\z"))
+        ):
             keyword = "pattern" if text is visit.schema.get("pattern") else "patternProperties"
             message = f"the pattern {text!r} has no anchors: it may match anywhere in the text"
             yield Advice(pointer, keyword, "no anchors", "info", message)
@@ -388,6 +433,7 @@ CHECKS: tuple[Callable[[Inspection, Visit], Iterator[Advice]], ...] = (
     _closed_branches,
     _formats,
     _anchors,
+    _dialects,
     _useless,
     _unreferenced,
 )

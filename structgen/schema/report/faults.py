@@ -13,12 +13,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from structgen.errors import StructgenError
 from structgen.regular.numbers.language import to_fraction
 from structgen.regular.regex import matches
+from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
@@ -158,8 +160,8 @@ def _validator(spec: JsonSchema) -> Any:
         schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
     own: dict[str, Callable[..., Iterator[Any]]] = {
         "multipleOf": _multiple_of,
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
+        "pattern": partial(_pattern, spec.patterns),
+        "patternProperties": partial(_pattern_properties, spec.patterns),
     }
     own |= {
         keyword: _reference(keyword, base.VALIDATORS[keyword])
@@ -209,18 +211,20 @@ def _multiple_of(validator: Any, step: Any, value: Any, _: Any) -> Iterator[Any]
         yield ValidationError(f"{value!r} is not a multiple of {step}")
 
 
-def _pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator[Any]:
+def _pattern(dialect: str, validator: Any, pattern: str, value: Any, _: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if validator.is_type(value, "string") and not matches(parse(pattern), value):
+    if validator.is_type(value, "string") and not matches(parse(pattern, dialect=dialect), value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
+def _pattern_properties(
+    dialect: str, validator: Any, patterns: Any, value: Any, _: Any
+) -> Iterator[Any]:
     if validator.is_type(value, "object"):
         for pattern, below in patterns.items():
             for key in value:
-                if matches(parse(pattern), key):
+                if matches(parse(pattern, dialect=dialect), key):
                     yield from validator.descend(value[key], below, path=key, schema_path=pattern)
 
 
@@ -405,7 +409,7 @@ def _closed(it: str, _: Any, __: Any, error: Any) -> tuple[str, str]:
     schema, value = error.schema, error.instance
     named = schema.get("properties", {})
     patterns = schema.get("patternProperties", {})
-    languages = [parse(pattern) for pattern in patterns]
+    languages = [parse(pattern, dialect=AUTO) for pattern in patterns]
     others = [k for k in value if k not in named and not any(matches(p, k) for p in languages)]
     if error.validator == "unevaluatedProperties":
         others = [k for k in others if repr(k) in error.message]

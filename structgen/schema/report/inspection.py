@@ -307,5 +307,6 @@ def _schemas(spec: JsonSchema, schema: Any) -> Schemas:
         declared=spec.property_order == "declared",
         gap=0,
         natural=spec.natural,
+        patterns=spec.patterns,
         registry=spec.registry,
     )
