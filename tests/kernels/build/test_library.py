@@ -304,7 +304,7 @@ def test_what_cannot_be_compiled_is_said(tmp_path: Path) -> None:
         compilation.compile_all(tmp_path / "library", "", ["no_such_module"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_kernels_compiled_just_now_give_the_same_rows() -> None:
     """Those of the specs, drawn at random and by hand, that a library is compared with as well."""
     command = [sys.executable, "-m", "pytest", "tests/guards/test_golden_masks.py", "-q", "-x"]

@@ -25,7 +25,7 @@ print(sg.__file__, [chr(t) for t in range(256) if row[t >> 5] >> (t & 31) & 1])
 """
 
 pytestmark = [
-    pytest.mark.thorough,
+    pytest.mark.slow,  # compiles all kernels twice
     pytest.mark.skipif(not library.LEVELS.get(os.uname().machine), reason="no levels are known"),
 ]
 
