@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
 from structgen.regular.regex import Regex, alt, matches, words
-from structgen.schema.keywords.copies import ANNOTATIONS
-from structgen.schema.normal_form.expressions import FALSE, OneOf, Values
+from structgen.schema.normal_form.expressions import FALSE, Values
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, PropertyGroup
 from structgen.schema.values import Written, value_of, written
 
@@ -99,26 +98,3 @@ def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
         constant = frozenset((value_of(schema["const"]),))
         found = constant if found is None else found & constant
     return found
-
-
-def is_listing(value: Any) -> bool:
-    """Whether a subschema has nothing but `enum` or `const`, and a `type` that agrees."""
-    if isinstance(value, OneOf):
-        return True
-    if not isinstance(value, dict):
-        return False
-    says = value.keys() - ANNOTATIONS
-    if "type" in says and says != {"type"}:
-        listed = value.get("enum") or [value.get("const")]
-        says -= {"type"} if all(_type_of(x) == value["type"] for x in listed) else set()
-    return says in ({"enum"}, {"const"})
-
-
-def excludes_listing(schema: dict[str, Any]) -> bool:
-    """Whether a subschema has nothing but `not` of some constants."""
-    return "not" in schema and schema.keys() - ANNOTATIONS == {"not"} and is_listing(schema["not"])
-
-
-def _type_of(value: Any) -> str:
-    names = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array"}
-    return names.get(type(value), "another type")

@@ -24,13 +24,9 @@ from structgen.regular.regex import Regex
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.keywords import keywords, simple
-from structgen.schema.keywords.constants import (
-    constants,
-    excludes_listing,
-    is_listing,
-    listed,
-)
+from structgen.schema.keywords.constants import constants, listed
 from structgen.schema.keywords.copies import Copies
+from structgen.schema.keywords.listings import excludes_listing, is_listing
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
 from structgen.schema.normal_form.combination import conjunction, disjunction

@@ -27,7 +27,7 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.regular.words import is_spellable
-from structgen.schema.keywords.constants import is_listing
+from structgen.schema.keywords.listings import is_listing
 from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of

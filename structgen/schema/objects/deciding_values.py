@@ -8,17 +8,24 @@ and so have all other values together. So there are no more outcomes than consta
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from structgen.schema.keywords.constants import is_listing
+from structgen.schema.keywords.listings import is_listing
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
 from structgen.schema.normal_form.progress import PendingClause
 from structgen.schema.values import Value
 
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
-
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
+
+
+class Making(Protocol):
+    """What makes expressions (`normal_form.costs.Costs`)."""
+
+    def one_of(self, values: frozenset[Value]) -> Expr:
+        """The expression of exactly these values."""
+
+    def negation(self, expr: Expr) -> Expr:
+        """The expression of the values that do not fit `expr`."""
 
 
 class Fitting(NamedTuple):
@@ -52,7 +59,7 @@ class DecidingValues:
                 self._mentioning.setdefault(value, []).append(i)
         self.mentioned = frozenset(self._mentioning)
 
-    def outcomes(self, child: Expr, costs: Costs) -> Iterator[tuple[Outcome, Expr]]:
+    def outcomes(self, child: Expr, make: Making) -> Iterator[tuple[Outcome, Expr]]:
         """Each outcome that a value which fits `child` may have, with what it must fit for that."""
         listed = allowed(child)
         own = fitting_values(child)
@@ -72,9 +79,9 @@ class DecidingValues:
                     left.update({i: None}) if not satisfied else left.pop(i)
             by_outcome.setdefault(tuple(sorted(left)), set()).add(value)
         if listed is None:
-            yield tuple(others), conjoin(child, costs.negation(costs.one_of(self.mentioned)))
+            yield tuple(others), conjoin(child, make.negation(make.one_of(self.mentioned)))
         for outcome, values in by_outcome.items():
-            fitting = costs.one_of(frozenset(values))
+            fitting = make.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)
 
 

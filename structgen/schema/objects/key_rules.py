@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
@@ -33,11 +33,25 @@ from structgen.schema.normal_form.forms import (
 )
 from structgen.util.cached import cached_attribute
 
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
-
 MAX_COMBINATIONS = 1000  # sets of languages looked at to find those that contradict each other
 TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
+
+
+class Knowing(Protocol):
+    """What knows which values there are (`normal_form.costs.Costs`)."""
+
+    @property
+    def normal_form_of(self) -> Callable[[Expr], NormalForm]:
+        """Gives the normal form of an expression."""
+
+    def of_form(self, form: NormalForm) -> int | None:
+        """None if no value fits a normal form."""
+
+    def objects(self, form: NormalForm) -> list[Any]:
+        """The matchers of the object alternatives that some object fits."""
+
+    def arrays(self, form: NormalForm) -> list[Any]:
+        """The matchers of the array alternatives that some array fits."""
 
 
 class Rule(NamedTuple):
@@ -51,7 +65,7 @@ class Rule(NamedTuple):
 class KeyRules:
     """The rules about the keys of an object alternative that are not named."""
 
-    def __init__(self, o: ObjectAlt, costs: Costs) -> None:
+    def __init__(self, o: ObjectAlt, costs: Knowing) -> None:
         self._costs = costs
         self._groups = [group for group in o.groups if group.patterns]
         plain = (group.additional for group in o.groups if not group.patterns)

@@ -286,7 +286,10 @@ class ObjectMatcher:
         Where there are `key_rules`, those that tell these keys apart follow.
         """
         left = tuple([left for _, left in self.next_key_classes(at)])
-        return left if self.key_rules is None or not left else (*left, *self.key_rules.told_apart)
+        if self.key_rules is None or not left:
+            return left
+        read = complement(words(at.seen))  # or a key that was read could begin once more
+        return (*left, *(intersect(keys, read) for keys in self.key_rules.told_apart))
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
