@@ -14,7 +14,7 @@ STATUSES: dict[str, tuple[Any, int, str]] = {
     "fine": ({"type": "object", "properties": {"a": {"type": "null"}}}, 0, "it compiles"),
     "remark": ({"type": "string", "pattern": "a"}, 0, "no anchors"),
     "warning": ({"type": "string", "minlength": 3}, 1, "was 'minLength' meant?"),
-    "refused": ({"type": "string", "pattern": r"(a)\1"}, 1, "it does not compile"),
+    "refused": ({"type": "string", "pattern": r"(a+)\1"}, 1, "it does not compile"),
     "unsatisfiable": ({"const": 3, "type": "string"}, 1, "no value fits"),
     "broken": ({"type": "text"}, 2, "it does not compile"),
 }

@@ -146,7 +146,6 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", SETTINGS)
 def test_a_result_says_under_which_spec_it_was_written(generator: Generator) -> None:
     """Drawn by masking or by a sampler; of a constraint that somebody else wrote, what it has."""
     spec = sg.Regex("[ab]{1,3}")
@@ -160,6 +159,7 @@ def test_a_result_says_under_which_spec_it_was_written(generator: Generator) -> 
     assert sg.assert_enforced(own)["kind"] not in ("", "regex")
 
 
+@pytest.mark.parametrize("options", SETTINGS)
 def test_a_batch_gives_what_each_prompt_gives_by_itself(
     generator: Generator, words: NaiveConstraint, objects: NaiveConstraint, options: dict[str, Any]
 ) -> None:

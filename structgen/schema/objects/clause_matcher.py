@@ -7,7 +7,7 @@ clauses that can be satisfied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -131,13 +131,17 @@ class ClauseMatcher(ObjectMatcher):
         kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
         after = after._replace(open_clauses=kept)
 
+        def leaves(rests: Iterable[Clause]) -> tuple[bool, list[Clause]]:
+            """Whether the object can be finished with these clauses, and those that are new."""
+            fresh = [rest for rest in dict.fromkeys(rests) if rest not in left]
+            return self._can_finish(after._replace(open_clauses=(*left, *fresh))), fresh
+
         def outcome(fitting: Expr, rests: Iterable[Clause]) -> Iterator[Transition]:
             """The transition with a value that leaves these clauses, if it can be finished."""
-            fresh = [rest for rest in dict.fromkeys(rests) if rest not in left]
-            if self._costs.satisfiable(fitting) and self._can_finish(
-                after._replace(open_clauses=(*left, *fresh))
-            ):
-                yield Transition(fitting, after._replace(open_clauses=(*kept, *fresh)))
+            if self._costs.satisfiable(fitting):
+                fine, fresh = leaves(rests)
+                if fine:
+                    yield Transition(fitting, after._replace(open_clauses=(*kept, *fresh)))
 
         values = values_that_decide(pending)
         if values is not None:
@@ -150,18 +154,21 @@ class ClauseMatcher(ObjectMatcher):
             asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
             return [Transition(child, after._replace(pending=tuple(pending)), asked)]
         found: list[Transition] = []
-        for fitting, fits in self._outcomes(key, child, pending):
-            rests = (p.resolved(tuple([fits[x] for x in p.observed()])) for p in pending)
-            found += outcome(fitting, [rest for rest in rests if rest is not None])
+        for fitting, fits in self._outcomes(key, child, pending, lambda rests: leaves(rests)[0]):
+            found += outcome(fitting, _rests(pending, fits))
         return found
 
     def _outcomes(
-        self, key: str, child: Expr, pending: list[PendingClause]
+        self,
+        key: str,
+        child: Expr,
+        pending: list[PendingClause],
+        can_finish: Callable[[list[Clause]], bool],
     ) -> list[tuple[Expr, dict[Expr, bool]]]:
         """The ways in which a value may fit what pending clauses ask, with what it fits then.
 
         The values that fit `child` are cut by each expression into those that fit and those that do
-        not, as far as there are any.
+        not, as far as there are any, and as long as the clauses that this decides can be satisfied.
         """
         found: list[tuple[Expr, dict[Expr, bool]]] = [(child, {})]
         for asked in dict.fromkeys(x for p in pending for x in p.observed()):
@@ -170,7 +177,11 @@ class ClauseMatcher(ObjectMatcher):
                 for values, fits in found
                 for half in (asked, self._costs.negation(asked))
             ]
-            found = [half for half in halves if self._costs.satisfiable(half[0])]
+            found = [
+                (values, fits)
+                for values, fits in halves
+                if self._costs.satisfiable(values) and can_finish(_rests(pending, fits))
+            ]
             if len(found) > MAX_WAYS:
                 raise BudgetError(
                     f"the value of {key!r} decides in more than {MAX_WAYS} ways",
@@ -441,3 +452,10 @@ class ClauseMatcher(ObjectMatcher):
 def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
     """Whether no clause has an `Exists` about a language of keys."""
     return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
+
+
+def _rests(pending: Iterable[PendingClause], fits: Mapping[Expr, bool]) -> list[Clause]:
+    """What is left of the clauses that are decided by what a value is known to fit."""
+    decided = (p for p in pending if all(x in fits for x in p.observed()))
+    rests = (p.resolved(tuple([fits[x] for x in p.observed()])) for p in decided)
+    return [rest for rest in rests if rest is not None]

@@ -26,7 +26,9 @@ SPEC = sg.JsonSchema(
         "type": "object",
         "properties": {"k": {"enum": ["ab", "abab", "true"]}, "n": {"type": "array"}},
         "required": ["k"],
-    }
+    },
+    whitespace="indented",
+    escapes="any",
 )
 
 
