@@ -431,7 +431,8 @@ class QuickCheck:
             left = self._unsatisfied(need_member, self._matcher.advance(at, key), others)
         if not left:
             return self._value_may_satisfy(None, key)
-        return len(left) == 1 and left[0] in rests and self._value_may_satisfy(rests[left[0]], key)
+        asking = rests.get(left[0], ()) if len(left) == 1 else ()
+        return len(asking) == 1 and self._value_may_satisfy(asking[0], key)
 
     def _allows_by_value(self, at: Progress, key: str, touched: list[Clause]) -> bool | None:
         """The same where constants decide about all `touched` clauses; None where they do not."""
@@ -450,10 +451,14 @@ class QuickCheck:
                     return True
         return False
 
-    def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, Clause]:
-        """What is at worst left of each clause that `key` does not satisfy, and of which."""
-        pending = ((clause, self.pending(clause, key)) for clause in clauses)
-        return {p.rest: clause for clause, p in pending if p is not None}
+    def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, list[Clause]]:
+        """What is at worst left of clauses that `key` does not satisfy, and of which of them."""
+        found: dict[Clause, list[Clause]] = {}
+        for clause in clauses:
+            pending = self.pending(clause, key)
+            if pending is not None:
+                found.setdefault(pending.rest, []).append(clause)
+        return found
 
     def _looked_up(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
         """The same as `_index_at`; many keys in turn are asked about one progress."""

@@ -129,6 +129,26 @@ def test_quick_checks_agree_with_the_search(order: str, monkeypatch: pytest.Monk
     assert min(watch.seen[kind] for kind in kinds) > 20
 
 
+def test_clauses_of_which_the_same_is_left_are_counted_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No value of `c` is both no integer and 1, and `a` is over when `d` has come."""
+    far = {"a": {"minimum": 2}}
+    branches = [
+        {"properties": {"a": {"type": "string"}, "b": {"not": {"const": 1}}}, "required": ["d"]},
+        {"properties": {"b": {"const": 1}, "d": {"minimum": 2}}, "required": ["b", "c"]},
+        {"properties": {"c": {"not": {"const": 1}}, **far}, "required": ["c"]},
+        {"properties": {"c": {"type": "integer"}, **far}, "required": ["c"]},
+    ]
+    Watch(monkeypatch)  # which compares each answer about a key with the search
+    for seed in range(20):
+        walk(
+            {"type": "object", "oneOf": branches},
+            Random(seed),
+            {"property_order": "declared", "whitespace": "compact"},
+        )
+
+
 def test_one_value_satisfies_several_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """An optional constant tells an object from all others, which is seen without a search."""
     searched: list[Progress] = []
