@@ -15,6 +15,7 @@ from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
 from structgen.generation.row import Row
 from structgen.generation.settings import Settings
+from structgen.schema.machine.lexicon import prepare_common
 from structgen.server.compiling import Compiler
 from structgen.server.endpoints.calls import format_of
 from structgen.server.engine import Engine
@@ -61,6 +62,7 @@ class Service:
         self.engine = Engine(
             generator.target, join, self.metrics, rows=settings.rows, waiting=settings.waiting
         )
+        prepare_common()  # else the first requests with a format would wait for it
         self.compiler = Compiler(generator.specs, self.metrics, settings.compilers)
         template = str(getattr(generator.tokenizer, "chat_template", None) or "")
         self.call_format = settings.call_format or format_of(template)
