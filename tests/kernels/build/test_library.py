@@ -288,8 +288,10 @@ def test_a_library_is_made(can_link: bool, tmp_path: Path, monkeypatch: pytest.M
         "from structgen.kernels.build import library\n"
         "made = library.Library(Path(sys.argv[1]))\n"
         "def lookup(table, key): '''Find.'''\n"
-        "lookup.__module__ = 'structgen.kernels.tables'\n"
-        "table = np.full((4, 2), -1, np.int64); table[1] = 1, 9\n"
+        "def insert(table, key, value): '''Add.'''\n"
+        "lookup.__module__ = insert.__module__ = 'structgen.kernels.tables'\n"
+        "table = np.full((4, 2), -1, np.int64)\n"
+        "made.function(insert)(table, 1, 9)\n"
         "print(made.function(lookup)(table, 1), made.address(library.name_of(lookup)) > 0)"
     )
     said, wrong = python(code, made).communicate()
