@@ -48,9 +48,12 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
         wheel.extractall(folder)
     made = {found.name for found in (folder / "structgen/kernels/library").iterdir()}
     assert made == {f"{level}{library.ENDING}" for level in library.LEVELS[os.uname().machine]}
-    metadata = next(folder.glob("*.dist-info/METADATA")).read_text()
-    assert "Requires-Dist: numpy" in metadata
-    assert not [line for line in metadata.splitlines() if "numba" in line and "extra" not in line]
+    metadata = next(folder.glob("*.dist-info/METADATA")).read_text().splitlines()
+    needed = [
+        line for line in metadata if line.startswith("Requires-Dist:") and "extra" not in line
+    ]
+    assert any("numpy" in line for line in needed)
+    assert not any("numba" in line for line in needed)
     done = subprocess.run(
         [sys.executable, "-c", FIRST_MASK],
         env=os.environ | {"PYTHONPATH": str(folder), "STRUCTGEN_CACHE": "/dev/null/none"},
