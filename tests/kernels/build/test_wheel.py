@@ -59,4 +59,4 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(folder), "STRUCTGEN_CACHE": "/dev/null/none"},
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout == f"{folder}/structgen/__init__.py ['\\n', ' ', '[']\n", done.stderr
+    assert done.stdout == f"{folder}/structgen/__init__.py ['[']\n", done.stderr
