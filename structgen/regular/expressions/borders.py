@@ -23,11 +23,11 @@ MAX_WORDS = 1000  # words of a list that are told apart by their ends
 State = TypeVar("State")
 
 
-class UndecidedError(Exception):
-    """A condition looks at too many characters, or beyond the expression."""
-
-
 LastMoves = tuple[tuple[Regex, CharSet], ...]
+
+
+class UndecidedError(Exception):
+    """A condition depends on too many characters, or on what stands around the expression."""
 
 
 @lru_cache(maxsize=4096)
@@ -109,16 +109,15 @@ def split_by_end(
     return {state: alt(*texts) for state, texts in found.items()}
 
 
-def restrict_begin(condition: Regex, language: Regex, *, followed: bool = False) -> Regex:
+@lru_cache(maxsize=4096)
+def restrict_begin(
+    condition: Regex, language: Regex, *, followed: bool = False, length: int = MAX_LENGTH
+) -> Regex:
     """The texts of a plain language that also fit a condition on their first few characters.
 
     followed: more text may follow, which the condition must not depend on. Raises UndecidedError
-    where MAX_LENGTH characters do not decide the condition.
+    where `length` characters do not decide the condition.
     """
-    return _restricted(condition, language, MAX_LENGTH, followed=followed)
-
-
-def _restricted(condition: Regex, language: Regex, length: int, *, followed: bool) -> Regex:
     if condition is ANY or language is EMPTY:
         return language
     if condition is EMPTY:
@@ -130,13 +129,13 @@ def _restricted(condition: Regex, language: Regex, length: int, *, followed: boo
     kept: dict[Regex, list[CharSet]] = {}
     same = condition.nullable or not language.nullable
     for of, targets in refine(either):
-        wanted = [target for side, target in targets if side]
-        if not wanted:
+        after = dict(targets)  # by whether it is the language's
+        if 1 not in after:
             continue
         rest = EMPTY
-        if len(targets) > 1:
-            rest = _restricted(targets[0][1], wanted[0], length - 1, followed=followed)
-        same = same and rest is wanted[0]
+        if 0 in after:
+            rest = restrict_begin(after[0], after[1], followed=followed, length=length - 1)
+        same = same and rest is after[1]
         kept.setdefault(rest, []).append(of)
     if same:
         return language

@@ -85,7 +85,6 @@ class Loop:
 
 
 Node = Regex | Edge | Look | Sequence | Choice | Loop
-Steps = list[tuple[CharSet, "dict[Context, Context]"]]
 
 
 class Context(NamedTuple):
@@ -100,13 +99,13 @@ class Context(NamedTuple):
     behind: tuple[Regex, ...]
 
 
+Steps = list[tuple[CharSet, dict[Context, Context]]]
+
+
 class Scope:
-    """What the assertions of one pattern can see: contexts that differ elsewhere are the same.
+    """What the assertions of one pattern can see: contexts that differ elsewhere are the same."""
 
-    followed: the node is a part of a pattern, and more may follow it.
-    """
-
-    def __init__(self, node: Node, *, followed: bool = False) -> None:
+    def __init__(self, node: Node) -> None:
         if _longest_chain(node) > _DEPTH:
             raise BudgetError(
                 f"the pattern has more than {_DEPTH} assertions in a row or inside one another",
@@ -122,7 +121,7 @@ class Scope:
             True,
             tuple(_before(look.body) for look in self.lookbehinds),
         )
-        self.followed = followed
+        self.followed = False  # may more of the pattern follow what is translated? See `closed`
         self._thens: dict[tuple[Node, Continuation], Continuation] = {}
         self._steps: Steps | None = None
         self._closed: dict[Node, Regex | None] = {}
@@ -175,10 +174,10 @@ class Scope:
         return self._closed[node]
 
     def _find_closed(self, node: Node) -> Regex | None:
-        inner = copy(self)
-        inner.followed, inner._thens, inner._closed = True, {}, {}
-        alone = inner.then(node, _Fixed(EPSILON))
         contexts = {context for _, step in self.steps() for context in step}
+        inner = copy(self)
+        inner.followed, inner._thens = True, {}
+        alone = inner.then(node, _Fixed(EPSILON))
         try:
             found = {alone.at(context) for context in contexts}
         except UndecidedError:

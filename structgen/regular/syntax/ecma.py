@@ -97,6 +97,7 @@ _POSIX_NAMES = "Alnum|Blank|Cntrl|Digit|Graph|Print|Punct|Space|XDigit"  # not o
 _has_posix_property = re.compile(rf"\\[pP]\{{(?:{_POSIX_NAMES})\}}").search
 
 
+@lru_cache(maxsize=1024)
 def _read(pattern: str, dialect: Dialect) -> Node:
     """The nodes of a pattern, backreferences spelled out."""
     parser = _Parser(pattern, dialect)

@@ -6,7 +6,7 @@ See `ecma` for what is read beyond that.
 from __future__ import annotations
 
 from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
-from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.charset import ALL, CharSet
 from structgen.regular.syntax.dialects import ECMA, POSIX, Dialect
 from structgen.regular.syntax.unicode import (
     DIGIT,
@@ -160,12 +160,16 @@ class Reader:
     def char_class(self, start: int) -> CharSet:
         """The inside of a class after its `[`, up to and with its `]`."""
         negated = self.take("^")
+        members = self.operand(start)
+        while self.take("&&"):
+            members = members & self.operand(start)
+        self.take("]")
+        return ALL - members if negated else members
+
+    def operand(self, start: int) -> CharSet:
+        """The members of a class up to its end, or to a `&&` where the dialect has it."""
         found: list[tuple[int, int]] = []
-        while not self.take("]"):
-            if self.dialect.operators and self.take("&&"):
-                other = self.operand(start)
-                found = [*(self.members(CharSet.of(found)) & other).ranges]
-                continue
+        while not (self.peek("]") or (self.dialect.operators and self.peek("&&"))):
             within = self.nested(start)
             if within is not None:
                 found += within.ranges
@@ -181,26 +185,7 @@ class Reader:
                     continue
                 found += ((0x2D, 0x2D), *_ranges(last))
             found += _ranges(first)
-        members = self.members(CharSet.of(found))
-        return ALL - members if negated else members
-
-    def operand(self, start: int) -> CharSet:
-        """What stands behind `&&` in a class, up to the next one or the end of the class."""
-        found: list[CharSet] = []
-        while not (self.peek("]") or self.peek("&&")):
-            within = self.nested(start)
-            if within is None:
-                first = self.class_atom(start)
-                if isinstance(first, int) and self.peek("-") and not self.peek("-]"):
-                    self.at += 1
-                    last = self.class_atom(start)
-                    if not isinstance(last, int) or last < first:
-                        raise self.error("a range out of order", at=start)
-                    within = CharSet.of([(first, last)])
-                else:
-                    within = CharSet.of(_ranges(first))
-            found.append(self.members(within))
-        return union_all(found)
+        return self.members(CharSet.of(found))
 
     def nested(self, start: int) -> CharSet | None:
         """A class within a class, `[:name:]` or Java's, where the dialect has them."""
