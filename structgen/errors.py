@@ -28,7 +28,6 @@ Pointer into the spec, a `line:column`, a file or a token id, as text. `hint` sa
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 
@@ -248,8 +247,11 @@ class MisspeltKeywordWarning(StructgenWarning):
 class UntestedVersionWarning(StructgenWarning):
     """A package is newer than the versions that structgen was tested with; or, of a host, older.
 
-    Attributes: `package`, `version` (the installed one), `oldest` and `newest` (the tested ones).
+    Attributes: `package`, `version` (the installed one), `oldest` and `newest` (the tested ones),
+    `older`, whether it is older.
     """
+
+    older = False
 
     def __init__(self, package: str, version: str, oldest: str, newest: str) -> None:
         super().__init__(package, version, oldest, newest)
@@ -259,17 +261,10 @@ class UntestedVersionWarning(StructgenWarning):
         self.newest = newest
 
     def __str__(self) -> str:
-        older = _numbers(self.version) < _numbers(self.oldest)
         return (
-            f"{self.package} {self.version} is {'older' if older else 'newer'} than what structgen "
-            "was tested with "
+            f"{self.package} {self.version} is {'older' if self.older else 'newer'} than what "
+            "structgen was tested with "
             f"({self.oldest} to {self.newest}); should it misbehave, install {self.package} "
             f"{self.newest}; to silence this: warnings.filterwarnings('ignore', "
             "category=structgen.errors.UntestedVersionWarning)"
         )
-
-
-def _numbers(version: str) -> list[int]:
-    """The numbers that a version begins with."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    return [int(part) for part in found[0].split(".")] if found else []

@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from structgen.generation.models.versions import release
+from structgen.util.versions import release
 
 # Before 5.5 recurrent models of transformers had caches of kinds of their own, which are refused.
 STATES_ARE_SHARED = release(transformers.__version__) >= (5, 5)

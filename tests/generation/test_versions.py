@@ -13,8 +13,9 @@ import pytest
 
 from structgen.errors import StructgenWarning, UntestedVersionWarning
 from structgen.generation.generator import Generator
-from structgen.generation.models import versions
-from structgen.generation.models.versions import TESTED, release, warn_of_untested
+from structgen.generation.models.versions import TESTED, warn_of_untested
+from structgen.util import versions
+from structgen.util.versions import release
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -36,7 +37,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         return found[package]
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    monkeypatch.setattr(versions, "_said", set())
+    monkeypatch.setattr(versions, "_warned", set())
     return found
 
 
@@ -75,7 +76,7 @@ def test_the_warning_can_be_silenced(installed: dict[str, str]) -> None:
         warnings.filterwarnings("ignore", category=UntestedVersionWarning)
         warn_of_untested()
     assert said == []
-    versions._said.clear()
+    versions._warned.clear()
     with pytest.warns(UntestedVersionWarning) as caught:
         warn_of_untested()
     assert [str(warning.message).split()[0] for warning in caught] == ["torch", "numpy"]

@@ -16,7 +16,7 @@ import transformers
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from structgen.errors import ModelError
-from structgen.generation.models.versions import release
+from structgen.util.versions import release
 
 # Tried last unless the model declares them: its output may carry no cache unless it is given one.
 _USUAL = ("cache", "past_key_values", "cache_params")
