@@ -49,7 +49,7 @@ class CompiledSpecs:
         key = ("id", id(spec)) if compiled else _key(spec)
         with self._lock:
             known = self._found.get(key)
-            if known is not None and (compiled or not self._outgrown(known[1])):
+            if known is not None and (compiled or not outgrown(known[1], self._max_bytes)):
                 self._found.move_to_end(key)
                 return known[1:]
         constraint = self._own(spec) if compiled else self._compile(spec)
@@ -63,11 +63,6 @@ class CompiledSpecs:
     def _compile(self, spec: Any) -> Constraint:
         return compile_spec(spec, self._vocabulary, max_bytes=self._max_bytes)
 
-    def _outgrown(self, constraint: Constraint) -> bool:
-        """Whether the states alone take more than their share of the memory."""
-        states = getattr(constraint, "size", {}).get("states", 0)
-        return bool(states * STATE_BYTES > _STATES * self._max_bytes)
-
     def _own(self, constraint: Constraint) -> Constraint:
         if constraint.vocabulary.hash != self._vocabulary.hash:
             raise VocabularyError(
@@ -76,6 +71,12 @@ class CompiledSpecs:
                 hint="compile it with generator.vocabulary, or give the spec itself",
             )
         return constraint
+
+
+def outgrown(constraint: Constraint, max_bytes: int) -> bool:
+    """Whether the states alone, which never expire, take more than their share of the memory."""
+    states = getattr(constraint, "size", {}).get("states", 0)
+    return bool(states * STATE_BYTES > _STATES * max_bytes)
 
 
 def _key(spec: Any) -> Any:

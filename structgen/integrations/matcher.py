@@ -7,8 +7,9 @@ Others show the whole text each time: `Follower`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from structgen.constraint.constraint import FINAL
 from structgen.errors import ArgumentError, NoTokenError, VocabularyError
 from structgen.generation.interfaces import Constraint
 from structgen.masks import bitmask
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Matcher:
@@ -58,7 +62,7 @@ class Matcher:
     def accept(self, token: int) -> bool:
         """Go on by a token. False, and nothing has changed, where it is not allowed.
 
-        Behind the end every token is taken, and means nothing: hosts cut their texts there.
+        Behind the end every token is accepted, and means nothing: hosts cut their texts there.
         """
         after = self._after(self.state, token)
         if after != DEAD:
@@ -92,8 +96,8 @@ class Matcher:
 
     def fork(self) -> Matcher:
         """Another text that begins as this one."""
-        other = Matcher.__new__(Matcher)
-        other.__dict__ |= self.__dict__ | {"_states": [*self._states]}
+        other = copy.copy(self)
+        other._states = [*self._states]
         return other
 
     def fill(self, row: npt.NDArray[Any]) -> None:
@@ -131,7 +135,12 @@ def fill_matchers(
     if not matchers:
         return
     words = matchers[0].constraint.vocabulary.words
-    check_width(words, rows.shape[-1])
+    if rows.shape[-1] < words:
+        raise VocabularyError(
+            f"the vocabulary has more tokens than the host's masks, {rows.shape[-1]} words",
+            expected=f"{words} words",
+            hint="size the vocabulary by the model's logits",
+        )
     found = rows[: len(matchers), :words]
     if places is not None:
         found = np.empty((len(matchers), words), rows.dtype)
@@ -143,14 +152,13 @@ def fill_matchers(
     rows[slice(len(matchers)) if places is None else places, words:] = 0
 
 
-def check_width(words: int, host: int) -> None:
-    """VocabularyError where a host's rows have fewer words than the vocabulary's."""
-    if host < words:
-        raise VocabularyError(
-            f"the vocabulary has more tokens than the host's masks, {host} words",
-            expected=f"{words} words",
-            hint="size the vocabulary by the model's logits",
-        )
+def allocate_masks(count: int, vocab_size: int) -> torch.Tensor:
+    """int32[count, words] on the CPU, pinned where there is a GPU: all tokens allowed."""
+    import torch
+
+    pinned = torch.cuda.is_available()
+    shape = count, bitmask.words(vocab_size)
+    return torch.full(shape, -1, dtype=torch.int32, device="cpu", pin_memory=pinned)
 
 
 def check_tokens(row: npt.NDArray[Any]) -> None:

@@ -21,9 +21,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from structgen.errors import HostError, StructgenError
 from structgen.integrations.compiled import KEPT, Constraints
-from structgen.integrations.huggingface import vocabulary_for
-from structgen.integrations.matcher import Matcher, fill_matchers
-from structgen.integrations.requests import spec_of
+from structgen.integrations.matcher import Matcher, allocate_masks, fill_matchers
 from structgen.masks import bitmask
 
 _LOG = logging.getLogger(__name__)
@@ -58,7 +56,8 @@ class StructgenGrammar(BaseGrammarObject):  # type: ignore[misc]  # untyped
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """int32[batch_size, words] on the host: all tokens allowed."""
         del device
-        return _allocated(max(vocab_size, self.matcher.constraint.vocabulary.size), batch_size)
+        size = max(vocab_size, self.matcher.constraint.vocabulary.size)
+        return allocate_masks(batch_size, size)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Write the allowed tokens into one row of the masks."""
@@ -99,11 +98,8 @@ class StructgenBackend(BaseGrammarBackend):  # type: ignore[misc]  # untyped
     ) -> None:
         """Read the tokenizer. whitespace: of JSON, as `JsonSchema` takes it."""
         super().__init__()
-        size = max(vocab_size, len(tokenizer))
-        ids = [eos_token_ids] if isinstance(eos_token_ids, int) else eos_token_ids
-        eos_ids = tuple(sorted(ids)) if ids else None
-        self._constraints = Constraints(vocabulary_for(tokenizer, size, eos_ids))
-        self._whitespace = whitespace
+        ids = [eos_token_ids] if isinstance(eos_token_ids, int) else eos_token_ids or None
+        self._constraints = Constraints(tokenizer, vocab_size, ids, whitespace=whitespace)
 
     def initialize_vocab_mask_buffer(
         self, name: str, vocab_size: int, max_rows: int, device: Any
@@ -111,7 +107,8 @@ class StructgenBackend(BaseGrammarBackend):  # type: ignore[misc]  # untyped
         """Masks that SGLang uses again and again."""
         del device
         size = max(vocab_size, self._constraints.vocabulary.size)
-        found: torch.Tensor = register_vocab_mask_buffer(name, _allocated(size, max_rows), max_rows)
+        masks = allocate_masks(max_rows, size)
+        found: torch.Tensor = register_vocab_mask_buffer(name, masks, max_rows)
         return found
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
@@ -140,9 +137,7 @@ class StructgenBackend(BaseGrammarBackend):  # type: ignore[misc]  # untyped
 
     def _compile(self, kind: str, content: str) -> BaseGrammarObject:
         try:
-            constraint = self._constraints.get(
-                (kind, content), lambda: spec_of(kind, content, whitespace=self._whitespace)
-            )
+            constraint = self._constraints.get(kind, content)
         except StructgenError as error:
             _LOG.info("a constraint was refused: %s", error)
             return InvalidGrammarObject(str(error))
@@ -174,9 +169,3 @@ def create(
     return ReasonerGrammarBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
     )
-
-
-def _allocated(size: int, rows: int) -> torch.Tensor:
-    pinned = torch.cuda.is_available()
-    shape = rows, bitmask.words(size)
-    return torch.full(shape, -1, dtype=torch.int32, device="cpu", pin_memory=pinned)

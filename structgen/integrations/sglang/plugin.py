@@ -5,10 +5,9 @@ python -m sglang.launch_server --model-path MODEL --grammar-backend structgen
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from structgen.errors import HostError
+from structgen.integrations.interfaces import check_methods
 from structgen.integrations.versions import warn_of_host
 
 NAME = "structgen"
@@ -52,10 +51,4 @@ def register() -> None:
 def verify(module: Any) -> None:
     """Raise HostError unless SGLang's base classes are those that `backend` was written for."""
     for name, methods in (("BaseGrammarObject", GRAMMAR), ("BaseGrammarBackend", BACKEND)):
-        found = getattr(module, name, None)
-        for method, parameters in methods.items():
-            function = getattr(found, method, None)
-            taken = tuple(inspect.signature(function).parameters) if function else None
-            if taken != parameters:
-                shown = "is not there" if taken is None else f"takes {', '.join(taken)}"
-                raise HostError(f"{name}.{method} {shown}", host="sglang")
+        check_methods("sglang", module, name, methods)

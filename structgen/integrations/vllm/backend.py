@@ -19,10 +19,8 @@ from vllm.v1.structured_output.request import get_structured_output_key
 
 from structgen.errors import HostError, StructgenError
 from structgen.integrations.compiled import Constraints
-from structgen.integrations.huggingface import vocabulary_for
-from structgen.integrations.matcher import Matcher, check_width
+from structgen.integrations.matcher import Matcher, allocate_masks
 from structgen.integrations.requests import check_spec, spec_of
-from structgen.masks import bitmask
 
 _PADDING = -1  # a draft token that is none
 
@@ -40,10 +38,8 @@ class StructgenBackend(StructuredOutputBackend):  # type: ignore[misc]  # untype
                 host="vllm",
                 hint="write additionalProperties into the schemas",
             )
-        self._whitespace = "compact" if options.disable_any_whitespace else None
-        # A tokenizer may have more tokens than the model has logits; those are never masked in.
-        vocabulary = vocabulary_for(self.tokenizer, max(self.vocab_size, len(self.tokenizer)))
-        self._constraints = Constraints(vocabulary)
+        whitespace = "compact" if options.disable_any_whitespace else None
+        self._constraints = Constraints(self.tokenizer, self.vocab_size, whitespace=whitespace)
 
     def compile_grammar(
         self,
@@ -52,22 +48,16 @@ class StructgenBackend(StructuredOutputBackend):  # type: ignore[misc]  # untype
         stop_token_ids: set[int] | None = None,
     ) -> StructgenGrammar:
         """The constraint of a request, at its start. What a broken spec raises."""
-        kind = request_type.name.lower()
-        constraint = self._constraints.get(
-            (kind, grammar_spec),
-            lambda: spec_of(kind, grammar_spec, whitespace=self._whitespace),
-        )
+        constraint = self._constraints.get(request_type.name.lower(), grammar_spec)
         return StructgenGrammar(Matcher(constraint, stop_token_ids or ()))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """int32[max_num_seqs, words]: all tokens allowed."""
-        words = bitmask.words(self._constraints.vocabulary.size)
-        pinned = torch.cuda.is_available()
-        return torch.full((max_num_seqs, words), -1, dtype=torch.int32, pin_memory=pinned)
+        return allocate_masks(max_num_seqs, self._constraints.vocabulary.size)
 
     def destroy(self) -> None:
         """Let go of the constraints."""
-        self._constraints = Constraints(self._constraints.vocabulary)
+        self._constraints.clear()
 
 
 class StructgenGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # untyped
@@ -93,9 +83,7 @@ class StructgenGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # untype
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the allowed tokens into one row of the masks."""
-        row = bitmask[batch_index].numpy()
-        check_width(self.matcher.constraint.vocabulary.words, len(row))
-        self.matcher.fill(row)
+        self.matcher.fill(bitmask[batch_index].numpy())
 
     def is_terminated(self) -> bool:
         """Whether an end token has been accepted."""

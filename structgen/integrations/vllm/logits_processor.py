@@ -21,11 +21,9 @@ from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
 from structgen.errors import SpecError, StructgenError
 from structgen.integrations.compiled import Constraints
-from structgen.integrations.huggingface import vocabulary_for
 from structgen.integrations.matcher import Follower
 from structgen.integrations.requests import check_spec, spec_of
 from structgen.masks import bitmask
-from structgen.spec.base import Spec
 
 NAME = "structgen"  # of the extra argument
 
@@ -39,7 +37,7 @@ class StructgenProcessor(AdapterLogitsProcessor):  # type: ignore[misc]  # untyp
         try:
             asked = _asked(sampling_params)
             if asked is not None:
-                check_spec(_spec(*asked))
+                check_spec(spec_of(*asked))
         except StructgenError as error:
             raise ValueError(f"extra_args[{NAME!r}]: {error}") from error
 
@@ -47,8 +45,7 @@ class StructgenProcessor(AdapterLogitsProcessor):  # type: ignore[misc]  # untyp
         super().__init__(vllm_config, device, is_pin_memory)
         config = vllm_config.model_config
         tokenizer = cached_tokenizer_from_config(model_config=config)
-        size = max(config.get_vocab_size(), len(tokenizer))
-        self._constraints = Constraints(vocabulary_for(tokenizer, size))
+        self._constraints = Constraints(tokenizer, config.get_vocab_size())
 
     def is_argmax_invariant(self) -> bool:
         """Whether the best token stays the same: it need not."""
@@ -61,7 +58,7 @@ class StructgenProcessor(AdapterLogitsProcessor):  # type: ignore[misc]  # untyp
         asked = _asked(params)
         if asked is None:
             return None
-        constraint = self._constraints.get(asked, lambda: _spec(*asked))
+        constraint = self._constraints.get(*asked)
         follower = Follower(constraint, params.all_stop_token_ids, prompt=0)
 
         def process(output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
@@ -85,7 +82,3 @@ def _asked(params: Any) -> tuple[str, str] | None:
         raise SpecError("there is not one constraint", expected='such as {"regex": "[0-9]+"}')
     ((kind, content),) = found.items()
     return kind, content if isinstance(content, str) else json.dumps(content)
-
-
-def _spec(kind: str, content: str) -> Spec:
-    return spec_of(kind, content)
