@@ -13,12 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import prod
-from typing import TypeVar
 
 from structgen.regular.infinite import members
 from structgen.regular.regex import ANY, Regex, complement, intersect, matches, words
 from structgen.schema.keywords.subschema import Subschema
-from structgen.schema.normal_form.alternatives import conjoin_arrays, conjoin_objects, simplified
+from structgen.schema.normal_form.alternatives import (
+    AltT,
+    conjoin_arrays,
+    conjoin_objects,
+    simplified,
+)
 from structgen.schema.normal_form.combination import (
     Choice,
     check_alternative_count,
@@ -36,6 +40,9 @@ from structgen.schema.normal_form.forms import (
     PropertyGroup,
 )
 from structgen.schema.normal_form.logic import covers
+
+MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
+MAX_REGIONS = 64  # languages that patterns may cut the keys into
 
 
 def unevaluated_properties(s: Subschema) -> None:
@@ -145,12 +152,6 @@ def unevaluated_items(s: Subschema) -> None:
             lists = (*lists, ((TRUE,) * a.evaluated, tail))
         arrays.append(replace(a, lists=lists, evaluated=None))
     s.conjuncts = [replace(form, arrays=tuple(arrays))]
-
-
-MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
-MAX_REGIONS = 64  # languages that patterns may cut the keys into
-
-AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
 
 
 def _evaluates_keys(a: ObjectAlt, b: ObjectAlt) -> bool:

@@ -202,21 +202,25 @@ def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:
         return ()
     others: list[Choice] = []
     clauses: list[Clause] = []
+    evaluated: list[Regex] = []
     for choice in choices:
+        if len(choice) == 1:
+            continue
         possible = tuple(a for a in choice if conjoin_objects(base[0], a) is not None)
-        found = as_clauses(possible) if len(choice) > 1 else ()
+        found = as_clauses(possible)
         if found is None:
             others.append(possible)
         else:
             clauses += found
-    evaluated = alt(*(choice[0].evaluated for choice in choices if choice not in others))
-    joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=evaluated))
+            evaluated += (a.evaluated for a in possible[:1])  # all of them evaluate the same keys
+    joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=alt(*evaluated)))
     if joined is None:
         return ()
     return _product((base, (joined,), *others), location, MAX_ALTERNATIVES)
 
 
 def _product(choices: tuple[Choice, ...], location: str, most: int) -> Choice:
+    """The choices multiplied out. Raises BudgetError for more than `most` alternatives."""
     found = choices[0]
     for choice in choices[1:]:
         found = _conjoin_alternatives(found, choice, conjoin_objects, location, most)

@@ -109,54 +109,64 @@ class ClauseMatcher(ObjectMatcher):
 
         Else one for each outcome after which it can.
         """
-        after, child = self.advance(at, key), self.child(key)
+        child = self.child(key)
         if not self._costs.satisfiable(child):
             return []
-        left: list[Clause] = []  # of those that the key can make harder to satisfy
-        pending: list[PendingClause] = []
-        gone: set[int] = set()  # by identity, as there may be many
-        for clause in self._quick_check.near(at, key):
-            if not self._quick_check.is_satisfied_by_order(clause, key):
-                found_pending = (
-                    self._quick_check.pending(clause, key)
-                    if key in clause.by_key or clause.by_pattern
-                    else PendingClause(clause)
-                )
-                if found_pending == PendingClause(clause):  # the value decides nothing of it
-                    left.append(clause)
-                    continue
-                if found_pending is not None:
-                    pending.append(found_pending)
-            gone.add(id(clause))
-        kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
-        after = after._replace(open_clauses=kept)
+        after, near, pending = self._after_key(at, key)
 
-        def leaves(rests: Iterable[Clause]) -> tuple[bool, list[Clause]]:
-            """Whether the object can be finished with these clauses, and those that are new."""
-            fresh = [rest for rest in dict.fromkeys(rests) if rest not in left]
-            return self._can_finish(after._replace(open_clauses=(*left, *fresh))), fresh
+        def fresh(rests: Iterable[Clause]) -> list[Clause]:
+            """The clauses among those that the value leaves that are not open in any case."""
+            return [rest for rest in dict.fromkeys(rests) if rest not in near]
 
-        def outcome(fitting: Expr, rests: Iterable[Clause]) -> Iterator[Transition]:
-            """The transition with a value that leaves these clauses, if it can be finished."""
-            if self._costs.satisfiable(fitting):
-                fine, fresh = leaves(rests)
-                if fine:
-                    yield Transition(fitting, after._replace(open_clauses=(*kept, *fresh)))
+        def can_finish(rests: Iterable[Clause]) -> bool:
+            """Whether the object can be finished if the value leaves these clauses."""
+            return self._can_finish(after._replace(open_clauses=(*near, *fresh(rests))))
 
-        values = values_that_decide(pending)
-        if values is not None:
+        decisive = values_that_decide(pending)
+        outcomes: Iterable[tuple[Expr, list[Clause]]]  # what a value fits, the clauses it leaves
+        if decisive is not None:
             outcomes = (
-                (fitting, [pending[i].rest for i in failed])
-                for failed, fitting in values.outcomes(child, self._costs)
+                (value, [pending[i].rest for i in failed])
+                for failed, value in decisive.outcomes(child, self._costs)
             )
-            return [t for fitting, rests in outcomes for t in outcome(fitting, rests)]
-        if any(True for _ in outcome(child, (p.rest for p in pending))):
+        elif can_finish(p.rest for p in pending):  # these are left at worst
             asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
             return [Transition(child, after._replace(pending=tuple(pending)), asked)]
-        found: list[Transition] = []
-        for fitting, fits in self._outcomes(key, child, pending, lambda rests: leaves(rests)[0]):
-            found += outcome(fitting, _rests(pending, fits))
-        return found
+        else:
+            outcomes = (
+                (value, _rests(pending, fits))
+                for value, fits in self._outcomes(key, child, pending, can_finish)
+            )
+        return [
+            Transition(value, after._replace(open_clauses=(*after.open_clauses, *fresh(rests))))
+            for value, rests in outcomes
+            if self._costs.satisfiable(value) and can_finish(rests)
+        ]
+
+    def _after_key(
+        self, at: Progress, key: str
+    ) -> tuple[Progress, dict[Clause, None], list[PendingClause]]:
+        """What becomes of the clauses when `key` has been read, and its value not yet.
+
+        The progress, with the clauses that the value decides nothing of; those of them that the key
+        can make harder to satisfy; and the clauses that the value decides.
+        """
+        check = self._quick_check
+        near = check.near(at, key)
+        undecided: dict[Clause, None] = {}
+        pending: list[PendingClause] = []
+        for clause in near:
+            if check.is_satisfied_by_order(clause, key):
+                continue
+            about_key = key in clause.by_key or clause.by_pattern
+            found = check.pending(clause, key) if about_key else PendingClause(clause)
+            if found == PendingClause(clause):
+                undecided[clause] = None
+            elif found is not None:
+                pending.append(found)
+        gone = {id(clause) for clause in near if clause not in undecided}  # of perhaps many clauses
+        kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
+        return self.advance(at, key)._replace(open_clauses=kept), undecided, pending
 
     def _outcomes(
         self,
@@ -455,7 +465,11 @@ def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
 
 
 def _rests(pending: Iterable[PendingClause], fits: Mapping[Expr, bool]) -> list[Clause]:
-    """What is left of the clauses that are decided by what a value is known to fit."""
-    decided = (p for p in pending if all(x in fits for x in p.observed()))
-    rests = (p.resolved(tuple([fits[x] for x in p.observed()])) for p in decided)
-    return [rest for rest in rests if rest is not None]
+    """What a value leaves of the clauses of which all is decided by what it is known to fit."""
+    found: list[Clause] = []
+    for p in pending:
+        observed = p.observed()
+        if all(x in fits for x in observed):
+            rest = p.resolved(tuple([fits[x] for x in observed]))
+            found += [] if rest is None else [rest]
+    return found

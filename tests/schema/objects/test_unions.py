@@ -137,6 +137,30 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
         {"allOf": [{"anyOf": PARTS[:4]}, {"anyOf": PARTS[4:]}], "unevaluatedProperties": WHOLE},
         [{"a": 1, "h": 1, "z": 1}, {"a": 1, "h": 1, "z": "x"}, {"a": 1, "h": 1, "b2": "x"}],
     ),
+    "keys evaluated by the branches that a constant leaves": (
+        {
+            "minProperties": 1,
+            "properties": {"kind": {"const": 1}, **{f"{x}{i}": {} for x in "ab" for i in range(5)}},
+            "required": ["kind"],
+            "allOf": [
+                *({"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(5)),
+                {"anyOf": [
+                    {"properties": {"kind": {"const": 2}, "no": {}}, "required": ["kind"]},
+                    {"properties": {"yes": {}}},
+                ]},
+                {"anyOf": [
+                    {"properties": {"kind": {"const": 2}, "no": {}}, "required": ["kind"]},
+                    {"properties": {"one": {}}},
+                    {"properties": {"two": {}}, "required": ["two"]},
+                ]},
+            ],
+            "unevaluatedProperties": False,
+        },
+        [
+            {"kind": 1, **{f"a{i}": 0 for i in range(5)}, key: 1}
+            for key in ("b0", "yes", "no", "one", "two")
+        ],
+    ),
     "keys evaluated under conditions": (
         {"allOf": SWITCHES[:5], "unevaluatedProperties": False},
         [{"use1": True, "path1": "x"}, {"path1": None}, {"use1": 1}, {"use1": True, "other": 1}],
@@ -238,6 +262,8 @@ def drawn(rng: Random) -> Any:
     }
     if rng.random() < 0.3:
         found["unevaluatedProperties"] = rng.choice([False, WHOLE])
+        if rng.random() < 0.3:
+            found["minProperties"] = 1  # which no clause says
     return found
 
 
