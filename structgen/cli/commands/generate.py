@@ -32,6 +32,14 @@ SETTINGS = (
     "chat",
     "speculate",
 )
+_NUMBERS: dict[str, tuple[type, str]] = {
+    "--max-tokens": (int, "most tokens to write (default: 512)"),
+    "--temperature": (float, "0 takes the most probable token (default: 1)"),
+    "--top-k": (int, "sample among this many tokens at most"),
+    "--top-p": (float, "sample among tokens that have this probability together"),
+    "--min-p": (float, "leave out tokens below this share of the best one's probability"),
+    "--seed": (int, "make the result reproducible"),
+}
 
 
 def add(commands: Any) -> None:
@@ -84,18 +92,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dtype", help="such as bfloat16 (default: as the model was saved)")
 
 
-def _add_sampling(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("sampling")
-
-    def add_setting(name: str, kind: type, text: str) -> None:
+def add_settings(group: Any, *names: str) -> None:
+    """Some of the settings that are numbers, to a group of arguments."""
+    for name in names:
+        kind, text = _NUMBERS[name]
         group.add_argument(name, type=kind, default=argparse.SUPPRESS, metavar="N", help=text)
 
-    add_setting("--max-tokens", int, "most tokens to write (default: 512)")
-    add_setting("--temperature", float, "0 takes the most probable token (default: 1)")
-    add_setting("--top-k", int, "sample among this many tokens at most")
-    add_setting("--top-p", float, "sample among tokens that have this probability together")
-    add_setting("--min-p", float, "leave out tokens below this share of the best one's probability")
-    add_setting("--seed", int, "make the result reproducible")
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("sampling")
+    add_settings(group, *_NUMBERS)
     group.add_argument(
         "--stop-sequence",
         dest="stop_sequences",

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from structgen.cli import inputs
-from structgen.cli.commands.generate import SETTINGS, add_model, load_generator
+from structgen.cli.commands.generate import SETTINGS, add_model, add_settings, load_generator
 from structgen.cli.options import add_command, add_schema, integer, schema_options
 from structgen.cli.terminal import Terminal
 from structgen.errors import StructgenError
 from structgen.integrations.mapping.local import fill_file
-from structgen.integrations.mapping.rows import ENDINGS, Template, read_rows
+from structgen.integrations.mapping.rows import ENDINGS, Template, Work, read_rows
 from structgen.schema.coerce import coerce
 
 FAILED = 1  # exit status when some rows have no text
@@ -44,12 +44,7 @@ def add(commands: Any) -> None:
     )
     add_model(parser)
     group = parser.add_argument_group("writing")
-    for name, kind, text in (
-        ("--max-tokens", int, "most tokens of a text (default: 512)"),
-        ("--temperature", float, "0 takes the most probable token (default: 1)"),
-        ("--seed", int, "make the result reproducible"),
-    ):
-        group.add_argument(name, type=kind, default=argparse.SUPPRESS, metavar="N", help=text)
+    add_settings(group, "--max-tokens", "--temperature", "--seed")
     group.add_argument(
         "--batch", metavar="N", type=integer(1), default=16, help="rows at once (default: 16)"
     )
@@ -74,17 +69,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise StructgenError("there is no such file", location=str(args.input), expected="rows")
     spec = coerce(inputs.load_spec(args.schema, schema_options(args)))
     settings = {name: value for name, value in vars(args).items() if name in SETTINGS}
-    template = Template(args.prompt)
-    fill = _on_ray if args.ray else _here
-    done, failed = fill(args, spec, template, settings, terminal)
+    work = Work(spec, Template(args.prompt), settings, args.batch)
+    done, failed = _on_ray(args, work) if args.ray else _here(args, work, terminal)
     terminal.clear()
     terminal.say(f"{done} rows in {args.out}" + (f", {failed} without a text" if failed else ""))
     return FAILED if failed else 0
 
 
-def _here(
-    args: argparse.Namespace, spec: Any, template: Template, settings: Any, terminal: Terminal
-) -> tuple[int, int]:
+def _here(args: argparse.Namespace, work: Work, terminal: Terminal) -> tuple[int, int]:
     total = sum(1 for _ in read_rows(args.input))
     generator = load_generator(args.model, terminal, device=args.device, dtype=args.dtype)
 
@@ -93,31 +85,13 @@ def _here(
         words = f", {failed} failed" if failed else ""
         terminal.progress(f"[{'#' * filled:<24}] {done} of {total} rows{words}")
 
-    return fill_file(
-        generator,
-        spec,
-        args.input,
-        args.out,
-        template=template,
-        settings=settings,
-        batch=args.batch,
-        progress=progress,
-    )
+    return fill_file(generator, work, args.input, args.out, progress)
 
 
-def _on_ray(
-    args: argparse.Namespace, spec: Any, template: Template, settings: Any, _terminal: Terminal
-) -> tuple[int, int]:
+def _on_ray(args: argparse.Namespace, work: Work) -> tuple[int, int]:
     from structgen import demo
     from structgen.integrations.mapping.ray_data import Share, fill_on_ray
 
-    return fill_on_ray(
-        args.model or str(demo.model_path()),
-        spec,
-        args.input,
-        args.out,
-        template=template,
-        settings=settings,
-        batch=args.batch,
-        share=Share(args.actors, args.gpus, args.key),
-    )
+    model = args.model or str(demo.model_path())
+    share = Share(args.actors, args.gpus, args.key)
+    return fill_on_ray(model, work, args.input, args.out, share)

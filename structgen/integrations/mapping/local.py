@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structgen.compose.base import to_json
 from structgen.errors import ArtifactError
-from structgen.integrations.mapping.rows import Template, answers, read_rows
-from structgen.spec.base import Spec
+from structgen.integrations.mapping.rows import Work, answers, read_rows
 
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
@@ -27,30 +26,20 @@ Progress = Callable[[int, int], None]
 
 
 def fill_file(
-    generator: Generator,
-    spec: Spec,
-    source: Path,
-    out: Path,
-    *,
-    template: Template,
-    settings: Mapping[str, Any],
-    batch: int = 16,
-    progress: Progress | None = None,
+    generator: Generator, work: Work, source: Path, out: Path, progress: Progress | None = None
 ) -> tuple[int, int]:
     """Write a line to `out` for each row of `source` that has none yet.
 
-    Returns how many rows have lines, and how many of these have errors. batch: rows that are
-    written at once. A line that was half written is dropped. ArtifactError where `out` has lines of
-    another spec or prompt.
+    Returns how many rows have lines, and how many of these have errors. A line that was half
+    written is dropped. ArtifactError where `out` has lines of another spec or prompt.
     """
-    work = digest(spec, template)
-    done, failed = _resume(out, work)
+    name = digest(work)
+    done, failed = _resume(out, name)
     rows = islice(read_rows(source), done, None)
     with out.open("a", encoding="utf-8") as file:
-        while part := list(islice(rows, batch)):
-            found = answers(generator, spec, [template.fill(row) for row in part], settings)
-            for row, one in zip(part, found, strict=True):
-                line = {"row": done, "input": row, "work": work, **one._asdict()}
+        while part := list(islice(rows, work.batch)):
+            for row, one in zip(part, answers(generator, work, part), strict=True):
+                line = {"row": done, "input": row, "work": name, **one._asdict()}
                 file.write(json.dumps(line, ensure_ascii=False, default=_plain) + "\n")
                 done += 1
                 failed += one.error is not None
@@ -60,13 +49,13 @@ def fill_file(
     return done, failed
 
 
-def digest(spec: Spec, template: Template) -> str:
+def digest(work: Work) -> str:
     """What tells the work of a file from other work: 16 hex digits of spec and prompt."""
-    content = json.dumps([to_json(spec), template.text])
+    content = json.dumps([to_json(work.spec), work.template.text])
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def _resume(out: Path, work: str) -> tuple[int, int]:
+def _resume(out: Path, name: str) -> tuple[int, int]:
     """How many rows there are already, and how many of them failed; what is half written goes."""
     done = failed = end = 0
     if not out.exists():
@@ -77,7 +66,7 @@ def _resume(out: Path, work: str) -> tuple[int, int]:
                 break
             try:
                 found = json.loads(line)
-                same = found["row"] == done and found["work"] == work
+                same = found["row"] == done and found["work"] == name
             except (ValueError, KeyError, TypeError):
                 same = False
             if not same:

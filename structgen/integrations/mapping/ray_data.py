@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from structgen.compose.base import from_json, to_json
-from structgen.errors import SpecError
-from structgen.integrations.mapping.rows import ENDINGS, Template, answers
+from structgen.integrations.mapping.rows import Template, Work, answers, check_ending
 from structgen.integrations.versions import warn_of_host
-from structgen.spec.base import Spec
 
 #: Columns that are added: the text, why it ended, or what kept it from being written.
 COLUMNS = ("text", "finish_reason", "error")
@@ -35,13 +33,9 @@ class Share(NamedTuple):
 
 def fill_on_ray(
     model: str,
-    spec: Spec,
+    work: Work,
     source: Path,
     out: Path,
-    *,
-    template: Template,
-    settings: Mapping[str, Any],
-    batch: int = 16,
     share: Share = Share(),  # noqa: B008  it is a tuple
 ) -> tuple[int, int]:
     """Write the rows with COLUMNS as Parquet files to the folder `out`; (rows, rows that failed).
@@ -53,16 +47,12 @@ def fill_on_ray(
     import ray.data
 
     warn_of_host("ray", ray.__version__)
+    check_ending(source)
     readers = {
         ".jsonl": ray.data.read_json,
         ".csv": ray.data.read_csv,
         ".parquet": ray.data.read_parquet,
     }
-    if source.suffix not in readers:
-        raise SpecError(
-            f"rows are not read from {source.name}",
-            expected=" or ".join(f"*{ending}" for ending in ENDINGS),
-        )
     if share.key is not None:
         context = ray.data.DataContext.get_current()
         context.checkpoint_config = ray.data.checkpoint.CheckpointConfig(
@@ -71,14 +61,14 @@ def fill_on_ray(
         )
     given = {
         "model": model,
-        "spec": json.dumps(to_json(spec)),
-        "prompt": template.text,
-        "settings": dict(settings),
+        "spec": json.dumps(to_json(work.spec)),
+        "prompt": work.template.text,
+        "settings": dict(work.settings),
     }
     rows = readers[source.suffix](str(source.absolute())).map_batches(
         Filler,
         fn_constructor_kwargs=given,
-        batch_size=batch,
+        batch_size=work.batch,
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=share.actors),
         num_cpus=1,
         num_gpus=share.gpus or None,
@@ -100,9 +90,7 @@ class Filler:
         import structgen
 
         self._generator = structgen.Generator(model)
-        self._spec = from_json(json.loads(spec))
-        self._template = Template(prompt)
-        self._settings = settings
+        self._work = Work(from_json(json.loads(spec)), Template(prompt), settings)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """A batch is columns by name, arrays of the same length."""
@@ -113,7 +101,6 @@ class Filler:
             dict(zip(names, values, strict=True))
             for values in zip(*(batch[name].tolist() for name in names), strict=True)
         ]
-        prompts = [self._template.fill(row) for row in rows]
-        found = answers(self._generator, self._spec, prompts, self._settings)
+        found = answers(self._generator, self._work, rows)
         added = {name: np.array([getattr(one, name) for one in found], object) for name in COLUMNS}
         return batch | added

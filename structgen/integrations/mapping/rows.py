@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import SpecError, StructgenError
+from structgen.spec.base import Spec
 
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
-_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+_COLUMN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
 class Answer(NamedTuple):
@@ -32,6 +33,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
     SpecError for another ending, and for a line that is no JSON object, with its number.
     """
+    check_ending(path)
     if path.suffix == ".jsonl":
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
@@ -40,24 +42,28 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     elif path.suffix == ".csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield from csv.DictReader(file)
-    elif path.suffix == ".parquet":
+    else:
         import pyarrow.parquet
 
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
-    else:
+
+
+def check_ending(path: Path) -> None:
+    """SpecError for a file of another ending than ENDINGS."""
+    if path.suffix not in ENDINGS:
         raise SpecError(
             f"rows are not read from {path.name}", expected=" or ".join(f"*{e}" for e in ENDINGS)
         )
 
 
-def _object(line: str, place: str) -> dict[str, Any]:
+def _object(line: str, location: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError as error:
-        raise SpecError(f"the line is not JSON: {error}", location=place) from error
+        raise SpecError(f"the line is not JSON: {error}", location=location) from error
     if not isinstance(found, dict):
-        raise SpecError("the line is no JSON object", location=place, expected='{"name": ...}')
+        raise SpecError("the line is no JSON object", location=location, expected='{"name": ...}')
     return found
 
 
@@ -73,33 +79,45 @@ class Template:
         SpecError for a column that the row lacks.
         """
 
-        def value(place: re.Match[str]) -> str:
-            if place[1] is None:
-                return place[0][0]
-            if place[1] not in row:
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
+            if name is None:
+                return match[0][0]
+            if name not in row:
                 raise SpecError(
-                    f"the row has no column {place[1]!r}",
-                    location=f"{{{place[1]}}} in the prompt",
+                    f"the row has no column {name!r}",
+                    location=f"{{{name}}} in the prompt",
                     expected=", ".join(map(str, row)),
                     hint="write {{ and }} for braces",
                 )
-            found = row[place[1]]
+            found = row[name]
             return found if isinstance(found, str) else json.dumps(found, default=str)
 
-        return _PLACE.sub(value, self.text)
+        return _COLUMN.sub(value, self.text)
 
 
-def answers(
-    generator: Generator, spec: Any, prompts: Sequence[str], settings: Mapping[str, Any]
-) -> list[Answer]:
-    """What the model writes for each prompt, all at once.
+class Work(NamedTuple):
+    """What is to be written for each row.
+
+    settings: of `Generator.batch`. batch: rows that are written at once.
+    """
+
+    spec: Spec
+    template: Template
+    settings: Mapping[str, Any]
+    batch: int = 16
+
+
+def answers(generator: Generator, work: Work, rows: Sequence[Mapping[str, Any]]) -> list[Answer]:
+    """What the model writes for each row, all at once.
 
     A text that fails (its token budget, say) fails alone: then all are written one by one.
     """
+    prompts = [work.template.fill(row) for row in rows]
     try:
-        results = generator.batch(prompts, spec, **settings)
+        results = generator.batch(prompts, work.spec, **work.settings)
     except StructgenError as error:
-        if len(prompts) > 1:
-            return [answers(generator, spec, [one], settings)[0] for one in prompts]
+        if len(rows) > 1:
+            return [answers(generator, work, [row])[0] for row in rows]
         return [Answer(None, None, None, str(error))]
     return [Answer(r.text, r.value, r.finish_reason, None) for r in results]

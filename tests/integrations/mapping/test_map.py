@@ -61,9 +61,9 @@ def test_a_stopped_run_goes_on(
     out.write_text("".join(text[:2]) + text[2][:10])
     asked: list[int] = []
 
-    def counted(generator: Any, spec: Any, prompts: Any, settings: Any) -> Any:
-        asked.append(len(prompts))
-        return answers(generator, spec, prompts, settings)
+    def counted(generator: Any, work: Any, rows: Any) -> Any:
+        asked.append(len(rows))
+        return answers(generator, work, rows)
 
     monkeypatch.setattr("structgen.integrations.mapping.local.answers", counted)
     assert command(source, out) == 0
