@@ -76,12 +76,11 @@ class Constraint:
         saved: rows that were read from a file, for this automaton's positions.
         """
         self._spec, self.vocabulary = spec, vocabulary
+        self._size = vocabulary.size
         if callable(automaton):
             self._restored = automaton
         else:
             self.automaton = automaton
-        self._texts, self._size = vocabulary.tokens, vocabulary.size
-        if not callable(automaton):
             self._check_named(automaton)
         self.max_bytes = max_bytes
         self.lock = threading.RLock()
@@ -120,6 +119,7 @@ class Constraint:
 
     @cached_property
     def _texts(self) -> tuple[bytes | None, ...]:
+        """The bytes of the tokens, which a kept vocabulary makes only when they are needed."""
         return self.vocabulary.tokens
 
     @cached_property
@@ -170,14 +170,14 @@ class Constraint:
         return after
 
     def _advance(self, state: int, token_id: int) -> int:
-        after = self._taken(state, token_id)
+        after = self._read_token(state, token_id)
         if self._completable is None or after < 0:
             return after
         if token_id in self._specials and not self._reads_tokens:
             return after
         return after if self._completable(after) else DEAD
 
-    def _taken(self, state: int, token_id: int) -> int:
+    def _read_token(self, state: int, token_id: int) -> int:
         """The state after a token, whether or not other tokens can finish it."""
         data = self._texts[token_id]
         if token_id in self._specials:
@@ -526,7 +526,7 @@ class Constraint:
         row = self._masks.row(self._position(state))
         if self._reads_tokens:
             self._allow_named(self.automaton.specials(self._position(state)), row)
-        return [self._taken(state, token) for token in self._tokens_of(row)]
+        return [self._read_token(state, token) for token in self._tokens_of(row)]
 
     @cached_property
     def _spelled(self) -> Completes:

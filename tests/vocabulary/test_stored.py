@@ -6,13 +6,15 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+import structgen as sg
 from structgen.errors import VocabularyError
-from structgen.vocabulary import sources, stored
+from structgen.vocabulary import sources, stored, trie
 from structgen.vocabulary import vocabulary as vocabulary_module
 from structgen.vocabulary.vocabulary import Vocabulary
 from tests.vocabulary.test_sources import BYTES, rank_file
@@ -52,6 +54,15 @@ def read_ranks(folder: Path, **options: Any) -> Vocabulary:
     return Vocabulary.from_tiktoken(
         path, pattern=PATTERN, special_tokens={"<end>": 259}, eos_ids=["<end>"], **options
     )
+
+
+def fill_start(found: Vocabulary) -> sg.Constraint:
+    """A constraint over a vocabulary, which has made its first mask."""
+    constraint = sg.compile({"type": "integer"}, found)
+    row = np.zeros(found.words, np.int32)
+    constraint.fill_mask(constraint.start, row)
+    assert row.any()
+    return constraint
 
 
 def test_what_is_kept_is_what_was_read(tmp_path: Path, never_read: Any) -> None:
@@ -130,15 +141,27 @@ def test_a_damaged_file_is_made_anew(at: int, tmp_path: Path, cache: Path) -> No
     assert path.read_bytes() != data
 
 
-def test_a_table_that_breaks_the_law_is_not_kept(tmp_path: Path, cache: Path) -> None:
+def test_a_table_that_fails_its_test_is_not_kept(tmp_path: Path, cache: Path) -> None:
     """What is kept has passed its test, so the test is not run again."""
-    path = rank_file(tmp_path / "ranks", BYTES[::-1])
+    path = rank_file(tmp_path / "ranks", BYTES)
     for _ in range(2):
-        with pytest.raises(VocabularyError):
-            Vocabulary.from_tiktoken(
-                path, pattern=PATTERN, special_tokens={"a": 256}, eos_ids=["b"]
-            )
+        with pytest.raises(VocabularyError, match="do not spell it"):
+            Vocabulary.from_tiktoken(path, pattern=r"\w+")
     assert not cache.exists()
+
+
+def test_a_mask_needs_no_table_of_tokens(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trie is kept as well; a token's bytes are looked up when one is read."""
+    monkeypatch.setattr(trie, "_CACHE_FROM", 1)
+    fill_start(read_ranks(tmp_path))
+    assert {path.name for path in cache.iterdir()} >= {"vocabularies", "tries"}
+    kept = read_ranks(tmp_path)
+    constraint = fill_start(kept)
+    assert kept._tokens is None
+    constraint.advance(constraint.start, ord("1"))
+    assert kept._tokens is not None
 
 
 @given(
