@@ -10,9 +10,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structgen.automata.interface import Row
 from structgen.automata.lexer.lexicon import Lexicon
@@ -121,8 +123,6 @@ class SharedMasks:
         self._workspace, self._packed = self.workspaces.take(), PackedArrays(len(self.subtrees))
         self.nodes_at, self.subtrees_at = self._workspace.address, self._packed.address
         kernels("masks.entry_points").keep_subtrees(self.subtrees, self.subtrees_at)
-        #: int64[nodes]: the groups of the characters below each node of the trie
-        self.characters_below = self.subtrees.at[:, k.BELOW].copy()
         self.no_tokens = np.zeros(words, np.int32)  #: the row without tokens
         self.no_tokens.flags.writeable = False
         first = trie.root_child
@@ -139,6 +139,12 @@ class SharedMasks:
         self._saved: SavedParts | None = None
         self._lock = threading.Lock()
         self.made = 0  #: lexeme masks of shared states that no file had
+
+    @cached_property
+    def characters_below(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: the groups of the characters below each node of the trie."""
+        below: npt.NDArray[np.int64] = self.subtrees.at[:, kernels("trie.nodes").BELOW].copy()
+        return below
 
     @property
     def nbytes(self) -> int:
