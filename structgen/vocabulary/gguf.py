@@ -96,7 +96,7 @@ def read_metadata(path: Path, wanted: Iterable[str] = _WANTED) -> Mapping[str, A
                 if key in keys:
                     found[key] = value
             return found
-    except (OSError, struct.error, KeyError, UnicodeDecodeError) as error:
+    except (OSError, struct.error, KeyError) as error:
         raise VocabularyError(f"the file cannot be read: {error}", location=str(path)) from error
 
 

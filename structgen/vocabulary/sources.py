@@ -98,12 +98,19 @@ class SentencePiece(NamedTuple):
 
 
 class Transformers:
-    """A fast tokenizer of transformers or tokenizers: see `transformers_table`."""
+    """A fast `transformers` tokenizer, or a bare `tokenizers.Tokenizer`.
+
+    A string or path is loaded with `AutoTokenizer`. `size` is the model's own vocabulary size
+    (`config.vocab_size`) where that is larger than the tokenizer's. `eos_ids` replaces the
+    tokenizer's end token. Special added tokens never match text, other added tokens match their
+    literal text; one that is decoded to something else than it was encoded from is special too.
+    The table is tested against the tokenizer (unless `check` is off).
+    """
 
     def __init__(
         self, tokenizer: Any, size: int | None, eos_ids: list[int] | None, check: bool
     ) -> None:
-        """Load the tokenizer, where it is a name or a path."""
+        """VocabularyError when it is no fast tokenizer; ModelError when it cannot be loaded."""
         if isinstance(tokenizer, str | os.PathLike):
             tokenizer = _load_tokenizer(os.fspath(tokenizer))
         self._tokenizer = tokenizer
@@ -129,7 +136,7 @@ class Transformers:
         return key_of("transformers", self._content.encode(), *said)
 
     def table(self) -> TokenTable:
-        """See `Source` and `transformers_table`."""
+        """See `Source`. VocabularyError for tokens that spell no text (WordPiece, suffixes)."""
         table = read_table(json.loads(self._content))
         return TokenTable(
             tokens=table.tokens,
@@ -238,28 +245,6 @@ def sentencepiece_table(
         prefix=b" " if model.dummy_prefix else b"",
         check=check and _installed("sentencepiece"),
     )
-
-
-def transformers_table(
-    tokenizer: Any,
-    size: int | None = None,
-    *,
-    eos_ids: Iterable[int] | None = None,
-    check: bool = True,
-) -> TokenTable:
-    """The vocabulary of a fast `transformers` tokenizer, or of a bare `tokenizers.Tokenizer`.
-
-    A string or path is loaded with `AutoTokenizer`. `size` is the model's own vocabulary size
-    (`config.vocab_size`) where that is larger than the tokenizer's. `eos_ids` replaces the
-    tokenizer's end token. Special added tokens never match text, other added tokens match their
-    literal text; one that is decoded to something else than it was encoded from is special too.
-    The table is tested against the tokenizer (unless `check` is off).
-
-    VocabularyError when the tokenizer is not a fast one, or is of a kind whose tokens do not
-    spell text (WordPiece, word suffixes); ModelError when it cannot be loaded.
-    """
-    eos = None if eos_ids is None else [*eos_ids]
-    return Transformers(tokenizer, size, eos, check).table()
 
 
 class TiktokenEncoder:

@@ -29,8 +29,8 @@ class Stored(NamedTuple):
     """A vocabulary as it lies in a file.
 
     data: uint8[], the bytes of all tokens, one behind the other. ends: int64[V], where each ends.
-    missing: int32[], ids that have no token; eos_ids, special_ids, text_ids: int32[]. hash, prefix
-    and size are the vocabulary's.
+    missing: int32[], ids that have no token; eos_ids, special_ids, text_ids: int32[]. hash and
+    prefix are the vocabulary's.
     """
 
     data: npt.NDArray[np.uint8]

@@ -156,7 +156,7 @@ class Vocabulary:
         eos_ids: Iterable[int] | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Take over a fast tokenizer or load one by name; see `sources.transformers_table`.
+        """Take over a fast tokenizer or load one by name; see `sources.Transformers`.
 
         `size` is the vocabulary size of the model where it is larger than the tokenizer's.
         """
@@ -168,7 +168,7 @@ class Vocabulary:
         key = source.key()
         found = stored.load(key)
         if found is not None:
-            return cls._taken(found, source.encoder(found))
+            return cls._from_stored(found, source.encoder(found))
         made = cls._of(source.table())
         if made.size >= stored.FROM:
             ids = {
@@ -180,7 +180,8 @@ class Vocabulary:
         return made
 
     @classmethod
-    def _taken(cls, found: Stored, encode: Encoder | None) -> Vocabulary:
+    def _from_stored(cls, found: Stored, encode: Encoder | None) -> Vocabulary:
+        """The vocabulary of a file, which has passed its tests."""
         made = cls.__new__(cls)
         size = len(found.ends)
         values = {
