@@ -15,7 +15,7 @@ from structgen.version import __version__
 
 FULL = "full"
 FIELD = "structgen"  # of a server's answers
-HEADER = "x-structgen-enforced"
+HEADERS = "x-structgen-"  # what the names of its headers begin with
 
 
 class Enforced:
@@ -86,9 +86,9 @@ def _said(response: Any) -> dict[str, Any]:
     headers = getattr(response, "headers", None)
     if isinstance(headers, Mapping):
         return {
-            str(name).lower().removeprefix("x-structgen-"): value
+            str(name).lower().removeprefix(HEADERS): value
             for name, value in headers.items()
-            if str(name).lower().startswith("x-structgen-")
+            if str(name).lower().startswith(HEADERS)
         }
     said = response.get(FIELD) if isinstance(response, Mapping) else getattr(response, FIELD, None)
     if said is not None and not isinstance(said, Mapping) and hasattr(said, "model_dump"):
