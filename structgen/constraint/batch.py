@@ -61,7 +61,7 @@ def fill_each(
             expected="one constraint for each state",
             hint="constraint.fill_masks(states, rows) is for one constraint",
         )
-    check_batch(len(states), rows)
+    _check_batch(len(states), rows)
     first = constraints[0] if constraints else None
     if isinstance(first, Constraint) and all(one is first for one in constraints):
         try:
@@ -88,7 +88,7 @@ def fill_each(
     return errors
 
 
-def check_batch(count: int, rows: Any) -> None:
+def _check_batch(count: int, rows: Any) -> None:
     """ArgumentError unless `rows` is an array of at least so many rows."""
     if not isinstance(rows, np.ndarray):
         hint = "use tensor.numpy()" if hasattr(rows, "numpy") else "use np.zeros(shape, np.int32)"

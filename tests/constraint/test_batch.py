@@ -38,8 +38,10 @@ def compiled() -> list[sg.Constraint]:
     return [sg.compile(spec, VOCABULARY) for spec in SPECS]
 
 
-def places(constraints: list[sg.Constraint], rng: Random) -> tuple[list[sg.Constraint], list[int]]:
-    """A batch: places of random texts, some twice, and ended ones."""
+def batch_of(
+    constraints: list[sg.Constraint], rng: Random
+) -> tuple[list[sg.Constraint], list[int]]:
+    """States of random texts, some twice, and ended ones, with their constraints."""
     found = []
     for one in constraints:
         visited = [state for _, state in laws.walk(one, rng, 4)]
@@ -59,7 +61,7 @@ def alone(constraints: list[sg.Constraint], states: list[int]) -> npt.NDArray[np
 @given(st.integers(0, 10**6), st.sampled_from([None, 1, 2, 3]))
 def test_a_batch_has_the_rows_of_its_constraints(seed: int, threads: int | None) -> None:
     """Whether they are there already or must be made, and however many threads make them."""
-    chosen, states = places(compiled(), Random(seed))
+    chosen, states = batch_of(compiled(), Random(seed))
     rows = np.full((len(states) + 1, VOCABULARY.words), -1, np.int32)
     sg.fill_masks(chosen, states, rows, threads)
     assert (rows[:-1] == alone(chosen, states)).all()
@@ -122,7 +124,7 @@ def test_one_failure_leaves_the_others_their_rows() -> None:
     assert all(rows[i].any() != (i in errors) for i in range(len(states)))
 
 
-def test_wrong_arguments_are_told() -> None:
+def test_wrong_arguments_are_refused() -> None:
     """Counts that differ, rows that are none, too few or of another width, states that are none."""
     constraints = compiled()[:2]
     states = [one.start for one in constraints]
