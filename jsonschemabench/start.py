@@ -15,6 +15,7 @@ handed the tokens as structgen's reader has them, and make their own tokenizer o
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jsonschemabench.data import vocab
 from jsonschemabench.errors import BenchError
 
 SCHEMA = {
@@ -55,8 +57,6 @@ class Measured(NamedTuple):
 
 def add_parser(commands: Any) -> None:
     """Add the command `start`."""
-    from jsonschemabench.data import vocab
-
     parser = commands.add_parser(
         "start",
         help="measure the first mask: fresh environment, new process, warm process",
@@ -109,25 +109,18 @@ def _line(engine: str, spec: str, found: list[dict[str, Any]]) -> str:
     return f"| {engine} | {spec} | {' | '.join(cells)} | {best.memory:,.0f} |"
 
 
-class _fresh_environment:  # noqa: N801  used as a function
+@contextlib.contextmanager
+def _fresh_environment() -> Iterator[dict[str, str]]:
     """An environment in which nothing is kept on disk but compiled code."""
+    from structgen.kernels.build.loader import warmup
+    from structgen.util.cache_dir import cache_dir
 
-    def __enter__(self) -> dict[str, str]:
-        from structgen.kernels.build.loader import warmup
-        from structgen.util.cache_dir import cache_dir
-
-        warmup()
-        self._folder = tempfile.TemporaryDirectory()
-        kept = cache_dir() / "kernels"
+    warmup()
+    kept = cache_dir() / "kernels"
+    with tempfile.TemporaryDirectory() as folder:
         if kept.is_dir():
-            shutil.copytree(kept, Path(self._folder.name) / "kernels")
-        return os.environ | {
-            "STRUCTGEN_CACHE": self._folder.name,
-            "XDG_CACHE_HOME": self._folder.name,
-        }
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+            shutil.copytree(kept, Path(folder) / "kernels")
+        yield os.environ | {"STRUCTGEN_CACHE": folder, "XDG_CACHE_HOME": folder}
 
 
 def _child(
@@ -150,17 +143,15 @@ def _child(
 
 def _measured(name: str, spec: str, args: argparse.Namespace) -> Measured:
     """Make the first mask, and once more the mask of the same spec, compiled again."""
-    if name == "structgen":  # it is imported by now, so what that took counts from the beginning
-        clock = _Clock(0.0)
-    else:
-        given = _ready(args)
-        clock = _Clock(time.process_time())
+    is_own = name == "structgen"  # imported by now: its time counts from the process's beginning
+    vocabulary = None if is_own else vocab.load(args)
+    clock = _Clock(0.0 if is_own else time.process_time())
     from jsonschemabench.engines import engine_class
 
     engine = engine_class(name)()
     __import__(engine.module)
     clock.note("import")
-    vocabulary = _ready(args) if name == "structgen" else given
+    vocabulary = vocabulary or vocab.load(args)
     engine.prepare(vocabulary)
     clock.note("vocabulary")
     made = _spec(spec, engine.kinds)
@@ -171,7 +162,9 @@ def _measured(name: str, spec: str, args: argparse.Namespace) -> Measured:
     for _ in _first_mask(engine, made, vocabulary.words):
         pass
     warm = time.process_time() - begun
-    return Measured(clock.total, clock.stages, warm, _peak_memory())
+    from jsonschemabench.running.workers import PeakMemory
+
+    return Measured(clock.total, clock.stages, warm, PeakMemory().read() / (1 << 20))
 
 
 class _Clock:
@@ -191,12 +184,6 @@ class _Clock:
     def total(self) -> float:
         """Of all stages together."""
         return self._last - self._begun
-
-
-def _ready(args: argparse.Namespace) -> Any:
-    from jsonschemabench.data import vocab
-
-    return vocab.load(args)
 
 
 def _spec(name: str, kinds: tuple[str, ...]) -> Any:
@@ -225,10 +212,3 @@ def _first_mask(engine: Any, spec: Any, words: int) -> Iterator[None]:
     compiled.start(row).mask()
     if not row.any():
         raise BenchError("the first mask is empty", location=str(spec.kind))
-
-
-def _peak_memory() -> float:
-    import resource
-
-    kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kib / 1024 if sys.platform != "darwin" else kib / (1 << 20)
