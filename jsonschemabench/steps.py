@@ -4,8 +4,8 @@
 
 A step advances every request by its token and fills every mask, as a server does between two
 forward passes: structgen by `sg.fill_masks`, llguidance by its parallel executor. All requests have
-schemas of their own. The texts are the cases' instances, and a request that has ended makes room
-for the next case, so the batch stays full. The engines take turns, part by part, in one process;
+schemas of their own. The texts are the cases' instances, and the next case follows a request
+that has ended, so the batch stays full. The engines take turns, part by part, in one process;
 compiling and first masks are not timed. "First use" is the first time that the texts are read,
 "again" the second time.
 """
@@ -83,15 +83,15 @@ def run(args: argparse.Namespace) -> int:
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             step = known[name](prepared[name], part)
             for use in ("first use", "again"):
-                taken = replay(step, part, args.batch, vocabulary.words)
-                times.setdefault((use, name), []).extend(taken)
+                took = replay(step, part, args.batch, vocabulary.words)
+                times.setdefault((use, name), []).extend(took)
     print(
         f"{len(requests)} requests, {args.batch} at a time, {vocabulary.size:,} tokens; ms a step\n"
     )
     print("| use | engine | steps | mean | p50 | p99 |\n|---|---|---|---|---|---|")
-    for (use, name), taken in sorted(times.items(), reverse=True):
-        mean, p50, p99 = statistics.mean(taken), *np.percentile(taken, [50, 99])
-        print(f"| {use} | {name} | {len(taken)} ", end="")
+    for (use, name), took in sorted(times.items(), reverse=True):
+        mean, p50, p99 = statistics.mean(took), *np.percentile(took, [50, 99])
+        print(f"| {use} | {name} | {len(took)} ", end="")
         print(f"| {mean / 1e6:.3f} | {p50 / 1e6:.3f} | {p99 / 1e6:.3f} |")
     say_left_out(left_out + skipped)
     return 0
@@ -132,22 +132,22 @@ def replay(step: Step, requests: Sequence[Request], batch: int, words: int) -> l
     """
     waiting = iter(range(len(requests)))
     rows = np.zeros((batch, words), np.int32)
-    live: list[list[int]] = []  # [request, tokens read]
+    running: list[list[int]] = []  # [request, tokens read]
     times = []
     gc.collect()
     gc.freeze()  # what is there now need not be looked at again in the middle of a step
     while True:
-        live = [one for one in live if one[1] < len(requests[one[0]].tokens)]
-        for number in itertools.islice(waiting, batch - len(live)):
+        running = [one for one in running if one[1] < len(requests[one[0]].tokens)]
+        for number in itertools.islice(waiting, batch - len(running)):
             step([(number, None)], rows)
-            live.append([number, 0])
-        if len(live) < batch:
+            running.append([number, 0])
+        if len(running) < batch:
             break
-        todo = [(number, requests[number].tokens[at]) for number, at in live]
+        todo = [(number, requests[number].tokens[at]) for number, at in running]
         begin = time.perf_counter_ns()
         step(todo, rows)
         times.append(time.perf_counter_ns() - begin)
-        for one in live:
+        for one in running:
             one[1] += 1
     gc.unfreeze()
     return times
