@@ -31,11 +31,12 @@ def open_library() -> Library | None:
         return None
     if os.environ.get(HOW) or hasattr(sys, "getobjects") or "t-" in ENDING:
         return None
-    level = levels()[0]
-    shipped = [SOURCES / "library" / f"{level}{ENDING}" for level in levels()]
-    for path in shipped:
-        if path.exists():
-            return Library(path)
+    fitting = levels()
+    for level in fitting:
+        shipped = SOURCES / "library" / f"{level}{ENDING}"
+        if shipped.exists():
+            return Library(shipped)
+    level = fitting[0]
     name = f"{level}-{digest()}{ENDING}"
     folder = cache_dir() / "kernels"
     for path in (folder / name, folder / f"{name}{OBJECTS}"):
