@@ -9,7 +9,7 @@ PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-INPUTS := pyproject.toml constraints.txt
+INPUTS := pyproject.toml setup.py constraints.txt
 # tests run in a process for each core, file by file; SPREAD= runs them in one
 SPREAD ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 

@@ -15,6 +15,7 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
+# The machines are those of `LEVELS` in kernels/build/library.py, which needs numpy to be imported.
 WITH_KERNELS = "STRUCTGEN_WITH_KERNELS" in os.environ and platform.machine() in (
     "x86_64",
     "aarch64",
