@@ -51,7 +51,7 @@ class LogitsProcessor:
     """Masks the logits of one text at a time, in `create_completion` and the like.
 
     spec: what `structgen.compile` takes, or a constraint. HostError for a model with a draft model:
-    there, logits processors are not told which of the drafts come before the logits.
+    there, a logits processor cannot know which of the drafts come before the logits.
     """
 
     def __init__(self, llama: Any, spec: Any) -> None:

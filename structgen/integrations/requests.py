@@ -59,9 +59,9 @@ def _structural_tag(content: str, options: dict[str, Any]) -> Spec:
     where = ""
     tags = []
     for i, one in enumerate(_member(given, "structures", list, where)):
-        place = f"/structures/{i}"
-        schema = JsonSchema(_member(one, "schema", (dict, bool), place), **options)
-        begin, end = _member(one, "begin", str, place), _member(one, "end", str, place)
+        pointer = f"/structures/{i}"
+        schema = JsonSchema(_member(one, "schema", (dict, bool), pointer), **options)
+        begin, end = _member(one, "begin", str, pointer), _member(one, "end", str, pointer)
         tags.append(Tag(begin, schema, end))
     return Tags(tuple(tags), tuple(_member(given, "triggers", list, where)))
 
@@ -72,97 +72,97 @@ class _Formats:
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
 
-    def spec(self, given: Any, place: str) -> Spec:
-        """The spec of a format at a place (a JSON Pointer). SpecError names what is not known."""
-        kind = _member(given, "type", str, place)
+    def spec(self, given: Any, pointer: str) -> Spec:
+        """The spec of a format at a JSON Pointer. SpecError names what is not known."""
+        kind = _member(given, "type", str, pointer)
         make: Callable[[Any, str], Spec] | None = getattr(self, f"_{kind}", None)
         if make is None:
             raise SpecError(
                 f"the format {kind!r} is not known",
-                location=f"{place}/type",
+                location=f"{pointer}/type",
                 expected="const_string, json_schema, regex, grammar, any_text, sequence, or, tag, "
                 "triggered_tags, tags_with_separator or optional",
             )
-        return make(given, place)
+        return make(given, pointer)
 
-    def _const_string(self, given: Any, place: str) -> Spec:
-        return Choice([_member(given, "value", str, place)])
+    def _const_string(self, given: Any, pointer: str) -> Spec:
+        return Choice([_member(given, "value", str, pointer)])
 
-    def _json_schema(self, given: Any, place: str) -> Spec:
+    def _json_schema(self, given: Any, pointer: str) -> Spec:
         if given.get("style", "json") != "json":
             raise SpecError(
                 f"the style {given['style']!r} is not known",
-                location=f"{place}/style",
+                location=f"{pointer}/style",
                 expected='"json"',
                 hint="structgen.tools(..., format=...) writes calls in the formats of models",
             )
-        return JsonSchema(_member(given, "json_schema", (dict, bool), place), **self._options)
+        return JsonSchema(_member(given, "json_schema", (dict, bool), pointer), **self._options)
 
-    def _regex(self, given: Any, place: str) -> Spec:
-        return Regex(_member(given, "pattern", str, place))
+    def _regex(self, given: Any, pointer: str) -> Spec:
+        return Regex(_member(given, "pattern", str, pointer))
 
-    def _grammar(self, given: Any, place: str) -> Spec:
-        return _grammar(_member(given, "grammar", str, place), {})
+    def _grammar(self, given: Any, pointer: str) -> Spec:
+        return _grammar(_member(given, "grammar", str, pointer), {})
 
-    def _any_text(self, given: Any, place: str) -> Spec:
+    def _any_text(self, given: Any, pointer: str) -> Spec:
         for limit in ("max_tokens", "max_chars"):
             if given.get(limit) is not None:
-                raise SpecError(f"{limit} of free text is not enforced", location=place)
+                raise SpecError(f"{limit} of free text is not enforced", location=pointer)
         return FreeText(tuple(given.get("excludes", ())))
 
-    def _sequence(self, given: Any, place: str) -> Spec:
-        return sequence(*self._elements(given, place))
+    def _sequence(self, given: Any, pointer: str) -> Spec:
+        return sequence(*self._elements(given, pointer))
 
-    def _or(self, given: Any, place: str) -> Spec:
-        return any_of(*self._elements(given, place))
+    def _or(self, given: Any, pointer: str) -> Spec:
+        return any_of(*self._elements(given, pointer))
 
-    def _optional(self, given: Any, place: str) -> Spec:
-        inner = _member(given, "content", dict, place)
-        return any_of(Choice([""]), self.spec(inner, f"{place}/content"))
+    def _optional(self, given: Any, pointer: str) -> Spec:
+        inner = _member(given, "content", dict, pointer)
+        return any_of(Choice([""]), self.spec(inner, f"{pointer}/content"))
 
-    def _tag(self, given: Any, place: str) -> Tag:
-        content = _member(given, "content", dict, place)
-        begin, end = _member(given, "begin", str, place), _member(given, "end", str, place)
+    def _tag(self, given: Any, pointer: str) -> Tag:
+        content = _member(given, "content", dict, pointer)
+        begin, end = _member(given, "begin", str, pointer), _member(given, "end", str, pointer)
         if content.get("type") == "any_text" and end and not content.get("excludes"):
             return Tag(begin, None, end)  # free text that goes on to the end
-        return Tag(begin, self.spec(content, f"{place}/content"), end)
+        return Tag(begin, self.spec(content, f"{pointer}/content"), end)
 
-    def _triggered_tags(self, given: Any, place: str) -> Spec:
+    def _triggered_tags(self, given: Any, pointer: str) -> Spec:
         first_only = bool(given.get("stop_after_first"))
         return Tags(
-            self._tags(given, place),
-            tuple(_member(given, "triggers", list, place)),
+            self._tags(given, pointer),
+            tuple(_member(given, "triggers", list, pointer)),
             text="before" if first_only else "around",
             at_least=int(bool(given.get("at_least_one"))),
             at_most=1 if first_only else None,
             excludes=tuple(given.get("excludes", ())),
         )
 
-    def _tags_with_separator(self, given: Any, place: str) -> Spec:
+    def _tags_with_separator(self, given: Any, pointer: str) -> Spec:
         return Tags(
-            self._tags(given, place),
+            self._tags(given, pointer),
             text="none",
             at_least=int(bool(given.get("at_least_one"))),
             at_most=1 if given.get("stop_after_first") else None,
-            separator=_member(given, "separator", str, place),
+            separator=_member(given, "separator", str, pointer),
         )
 
-    def _elements(self, given: Any, place: str) -> list[Spec]:
-        found = _member(given, "elements", list, place)
-        return [self.spec(one, f"{place}/elements/{i}") for i, one in enumerate(found)]
+    def _elements(self, given: Any, pointer: str) -> list[Spec]:
+        found = _member(given, "elements", list, pointer)
+        return [self.spec(one, f"{pointer}/elements/{i}") for i, one in enumerate(found)]
 
-    def _tags(self, given: Any, place: str) -> tuple[Tag, ...]:
-        found = _member(given, "tags", list, place)
-        return tuple(self._tag(one, f"{place}/tags/{i}") for i, one in enumerate(found))
+    def _tags(self, given: Any, pointer: str) -> tuple[Tag, ...]:
+        found = _member(given, "tags", list, pointer)
+        return tuple(self._tag(one, f"{pointer}/tags/{i}") for i, one in enumerate(found))
 
 
-def _member(given: Any, name: str, kind: type | tuple[type, ...], place: str) -> Any:
-    """A member of a JSON object. SpecError with its place where it lacks, or is of another type."""
+def _member(given: Any, name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
+    """A member of a JSON object. SpecError with its pointer where it lacks, or is of another type."""
     if not isinstance(given, dict) or not isinstance(given.get(name), kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         raise SpecError(
             f"a structural tag has no {name} that can be read",
-            location=f"{place}/{name}",
+            location=f"{pointer}/{name}",
             expected=" or ".join(_JSON_NAMES[one] for one in kinds),
         )
     return given[name]

@@ -74,10 +74,10 @@ class OfVllm:
 
     def accept(self, token: int) -> bool:
         """See `Text.accept`."""
-        taken = self.grammar.validate_tokens([token, -1]) == [token]
+        fits = self.grammar.validate_tokens([token, -1]) == [token]
         terminated = self.grammar.is_terminated()
         found = bool(self.grammar.accept_tokens("request", [token]))
-        assert found == taken or terminated
+        assert found == fits or terminated
         return found
 
 
@@ -132,11 +132,11 @@ class Shown:
         return self.allowed([*PROMPT, *self.tokens])
 
     def accept(self, token: int) -> bool:
-        """See `Text.accept`; behind the end everything is taken, as padding is."""
+        """See `Text.accept`; behind the end everything is accepted, as padding is."""
         ended = any(one in VOCABULARY.eos_ids for one in self.tokens)
-        taken = ended or bool(self.mask()[token >> 5] >> (token & 31) & 1)
-        self.tokens += [token] if taken else []
-        return taken
+        accepted = ended or bool(self.mask()[token >> 5] >> (token & 31) & 1)
+        self.tokens += [token] if accepted else []
+        return accepted
 
     def rollback(self, count: int) -> None:
         """See `Text.rollback`."""
@@ -158,7 +158,7 @@ class OfTransformers(Shown):
 
 
 class OfFollower(Shown):
-    """`Follower`, which is told where the prompt ends."""
+    """`Follower`, given the length of the prompt."""
 
     def __init__(self, kind: str, content: str) -> None:
         super().__init__()

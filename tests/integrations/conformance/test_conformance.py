@@ -68,15 +68,15 @@ def allowed(row: Row) -> list[int]:
     return [t for t in range(SIZE) if row[t >> 5] >> (t & 31) & 1]
 
 
-class Twin:
-    """A text in a host beside the states of the core."""
+class Compared:
+    """A text in a host, compared with the states of the core."""
 
     def __init__(self, adapter: str, name: str) -> None:
         self.text: Text = ADAPTERS[adapter](*SPECS[name])
         self.name = name
         self.states = [core(name).start]
 
-    def look(self) -> list[int]:
+    def check(self) -> list[int]:
         """Compare the masks; the allowed tokens, of which there is always one."""
         state = self.states[-1]
         row = self.text.mask()
@@ -87,17 +87,17 @@ class Twin:
         assert (END in found) == ends, "the end token exactly where the text may end"
         return found
 
-    def go(self, token: int) -> bool:
+    def accept(self, token: int) -> bool:
         """Go on by a token in both."""
         state = self.states[-1]
         after = sg.FINAL if state == sg.FINAL else core(self.name).advance(state, token)
-        taken = self.text.accept(token)
-        assert taken == (after != sg.DEAD)
-        if taken:
+        accepted = self.text.accept(token)
+        assert accepted == (after != sg.DEAD)
+        if accepted:
             self.states.append(after)
-        return taken
+        return accepted
 
-    def back(self, count: int) -> None:
+    def rollback(self, count: int) -> None:
         """Take tokens back in both."""
         self.text.rollback(count)
         del self.states[len(self.states) - count :]
@@ -117,17 +117,17 @@ def test_masks_are_the_cores_along_texts_drafts_and_rollbacks(
 ) -> None:
     """Random walks: allowed tokens, others (which change nothing), ends, and steps back."""
     rng = Random(seed)
-    twin = Twin(adapter, name)
+    both = Compared(adapter, name)
     for _ in range(14):
-        found = twin.look()
+        found = both.check()
         chance = rng.random()
-        if chance < 0.2 and len(twin.states) > 1:
-            twin.back(rng.randrange(1, len(twin.states)))
+        if chance < 0.2 and len(both.states) > 1:
+            both.rollback(rng.randrange(1, len(both.states)))
         elif chance < 0.35:
-            twin.go(rng.randrange(SIZE))
+            both.accept(rng.randrange(SIZE))
         else:
-            twin.go(END if END in found and rng.random() < 0.3 else rng.choice(found))
-    twin.look()
+            both.accept(END if END in found and rng.random() < 0.3 else rng.choice(found))
+    both.check()
 
 
 @settings(max_examples=4)
@@ -135,32 +135,32 @@ def test_masks_are_the_cores_along_texts_drafts_and_rollbacks(
 def test_every_node_of_a_draft_tree_has_its_own_mask(adapter: str, name: str, seed: int) -> None:
     """Depth first, as hosts verify trees: a node that is not allowed has no children."""
     rng = Random(seed)
-    twin = Twin(adapter, name)
+    both = Compared(adapter, name)
 
     def visit(depth: int) -> None:
-        found = twin.look()
+        found = both.check()
         for token in [rng.choice(found), rng.randrange(SIZE)] if depth else []:
-            if twin.go(token):
+            if both.accept(token):
                 visit(depth - 1)
-                twin.back(1)
-        twin.look()
+                both.rollback(1)
+        both.check()
 
     visit(3)
-    assert len(twin.states) == 1
+    assert len(both.states) == 1
 
 
 def test_the_end_can_be_taken_back(adapter: str, name: str) -> None:
     """Behind a shortest text: end token, more tokens, and back to where the text may end."""
-    twin = Twin(adapter, name)
+    both = Compared(adapter, name)
     text = core(name).shortest_completion(core(name).start)
     for byte in bytes(text):
-        token = next(t for t in twin.look() if VOCABULARY.tokens[t] == bytes([byte]))
-        assert twin.go(token)
-    assert END in twin.look()
-    assert twin.go(END)
-    assert twin.look() == [END], "an ended text gets its end token alone"
-    assert twin.go(END)
-    twin.back(2)
-    assert END in twin.look()
-    twin.back(len(twin.states) - 1)
-    twin.look()
+        token = next(t for t in both.check() if VOCABULARY.tokens[t] == bytes([byte]))
+        assert both.accept(token)
+    assert END in both.check()
+    assert both.accept(END)
+    assert both.check() == [END], "an ended text gets its end token alone"
+    assert both.accept(END)
+    both.rollback(2)
+    assert END in both.check()
+    both.rollback(len(both.states) - 1)
+    both.check()
