@@ -157,7 +157,7 @@ class _Formats:
 
 
 def _member(given: Any, name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
-    """A member of a JSON object. SpecError with its pointer where it lacks, or is of another type."""
+    """A member of a JSON object. SpecError where it lacks, or is of another type."""
     if not isinstance(given, dict) or not isinstance(given.get(name), kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)
         raise SpecError(
