@@ -87,7 +87,7 @@ def read_metadata(path: Path, wanted: Iterable[str] = _WANTED) -> Mapping[str, A
                 raise VocabularyError(
                     "this is no GGUF file", location=str(path), expected="version 2 or 3"
                 )
-            reader = _Reader(file)
+            reader = _Reader(file, path.stat().st_size - file.tell())
             found = {}
             for _ in range(count):
                 key = reader.text()
@@ -96,25 +96,33 @@ def read_metadata(path: Path, wanted: Iterable[str] = _WANTED) -> Mapping[str, A
                 if key in keys:
                     found[key] = value
             return found
-    except (OSError, struct.error, KeyError) as error:
+    except (OSError, EOFError, struct.error, KeyError) as error:
         raise VocabularyError(f"the file cannot be read: {error}", location=str(path)) from error
 
 
 class _Reader:
-    """Reads values one after the other."""
+    """Reads values one after the other. EOFError where the file ends before a value does."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, left: int) -> None:
+        """left: how many bytes the file still has."""
+        self._file, self._left = file, left
+
+    def _bytes(self, count: int) -> bytes:
+        """The next bytes; a count that is wrong costs no memory."""
+        if count > self._left:
+            raise EOFError("it ends too early")
+        self._left -= count
+        return self._file.read(count)
 
     def numbers(self, letter: str, count: int) -> tuple[Any, ...]:
         """Numbers of a type of `struct`, little-endian."""
-        form = f"<{count}{letter}"
-        return struct.unpack(form, self._file.read(struct.calcsize(form)))
+        data = self._bytes(count * struct.calcsize(f"<{letter}"))
+        return struct.unpack(f"<{count}{letter}", data)
 
     def text(self) -> str:
         """A string: its length in bytes, and UTF-8; what is no character is replaced."""
         (length,) = self.numbers("Q", 1)
-        return self._file.read(length).decode("utf-8", "replace")
+        return self._bytes(length).decode("utf-8", "replace")
 
     def value(self, kind: int) -> Any:
         """A value of a type; arrays are lists."""

@@ -78,7 +78,7 @@ def test_tokens_of_each_kind_have_their_bytes(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    """Another kind of vocabulary, another format, a file that ends too early, none at all."""
+    """Another kind of vocabulary, another format, a file that is too short, none at all."""
     with pytest.raises(VocabularyError, match="of the kind 'bert'"):
         vocabulary(tmp_path, "bert", ["a"], [1])
     path = tmp_path / "other.gguf"
@@ -86,6 +86,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         (b"PK" + bytes(30), "no GGUF file"),
         (written({}, version=1), "no GGUF file"),
         (written({"tokenizer.ggml.model": "gpt2"})[:40], "cannot be read"),
+        (written({"tokenizer.ggml.model": "gpt2"})[:-12] + b"\xff" * 12, "ends too early"),
+        (written({"x": [1, 2]})[:-16] + b"\xff" * 16, "ends too early"),
         (b"GG", "cannot be read"),
     ]:
         path.write_bytes(data)
