@@ -4,7 +4,8 @@ An object that names keys (`properties`, `patternProperties`) and says nothing o
 `additionalProperties: false`. Where keys come from several places (`allOf`, `$ref` beside other
 keywords, ...) the outermost of these gets `unevaluatedProperties: false`, which drafts have from
 2019-09 on. The branches of an `anyOf` or `oneOf` by itself are closed one by one. Objects that name
-no keys stay open, as do schemas that only test (`not`, `if`, `contains`, `propertyNames`).
+no keys stay open, as do schemas that only test (`not`, `if`, `contains`, `propertyNames`), and
+those that such a place refers to by `$ref`, other than definitions.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from structgen.errors import UnsupportedSchemaError
-from structgen.util.json_pointer import location, pointer_to, unescape_pointer
+from structgen.schema.references.resources import target_within
+from structgen.schema.references.vocabularies import stated_draft
+from structgen.util.json_pointer import location, pointer_to
 
 Path = tuple[str | int, ...]
 
@@ -27,7 +30,6 @@ _CHILDREN = (
     "unevaluatedItems",
 )  # fmt: skip
 _DEFINITIONS = ("$defs", "definitions")
-_OLD = ("draft-04", "draft-06", "draft-07")
 
 
 def closed(schema: Any) -> Any:
@@ -43,7 +45,7 @@ class _Closer:
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
-        self._is_old = any(name in str(root.get("$schema", "")) for name in _OLD)
+        self._is_old = stated_draft(root) < 2019
         #: definitions that others add keys to: they stay open, and are closed where they are used
         self._open: set[int] = set()
         for part in _within(root):
@@ -63,15 +65,12 @@ class _Closer:
                 continue
             seen.add(id(part))
             yield part
-            todo += [*_beside(part), *map(self._target, _references(part))]
+            todo += [*_beside(part), *self._targets(part)]
 
-    def _target(self, reference: str) -> Any:
-        """What a reference within the document leads to; None for others."""
-        at: Any = self._root if reference.startswith("#") else None
-        for step in reference[1:].split("/")[1:]:
-            key: Any = unescape_pointer(step)
-            at = at.get(key) if isinstance(at, dict) else None
-        return at if reference == "#" or reference.startswith("#/") else None
+    def _targets(self, schema: dict[str, Any]) -> list[Any]:
+        """What the references of a subschema lead to within the document."""
+        found = (schema.get(name) for name in _REFERENCES)
+        return [target_within(self._root, text) for text in found if isinstance(text, str)]
 
     def value(self, schema: Any, path: Path) -> Any:
         """A subschema that a whole value must fit."""
@@ -81,11 +80,10 @@ class _Closer:
         found = self._parts(schema, path, branches=only_branches)
         if any(name in schema for name in _OTHERS) or id(schema) in self._open or only_branches:
             return found
-        if not _is_joint(schema):
-            target = [self._target(text) for text in _references(schema)]
-            if not any(id(part) in self._open for part in target):
-                names = any(name in schema for name in _NAMES)
-                return found | {"additionalProperties": False} if names else found
+        stays_open = any(id(part) in self._open for part in self._targets(schema))
+        if not _is_joint(schema) and not stays_open:
+            names = any(name in schema for name in _NAMES)
+            return found | {"additionalProperties": False} if names else found
         if not any(name in part for part in self._reached(schema) for name in _NAMES):
             return found
         if self._is_old:
@@ -145,10 +143,6 @@ def _beside(schema: dict[str, Any]) -> Iterator[Any]:
             yield from part
         elif part is not None and name != "if":
             yield part
-
-
-def _references(schema: dict[str, Any]) -> list[str]:
-    return [schema[name] for name in _REFERENCES if isinstance(schema.get(name), str)]
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:

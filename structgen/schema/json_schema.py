@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("declared", "any")
-BOUNDED = "bounded"  # white space unless told otherwise
+BOUNDED = "bounded"  # white space by default
 FORMATS = ("assert", "annotate")
 SPELLINGS = ("auto", "natural", "any")
 SURROGATES = ("refuse", "allow")
@@ -49,12 +49,12 @@ class JsonSchema(MachineSpec):
     `properties` as they appear, then other required keys, then any others; "any" leaves the order
     free. whitespace: "bounded" (at most a space, between lexemes), "compact" (none), "indented"
     (that space, or a line break with indentation), "any" (all that JSON allows), or a pattern for
-    the gaps. formats: "assert" the formats of the
-    specifications, or "annotate" all. registry: further documents that references may lead to;
-    nothing is ever fetched. spelling: "natural" writes integers in digits (never 1.0 or 1e2), and
-    numbers of `enum` and `const` as the schema does; "any" allows every spelling. surrogates:
-    "refuse" unpaired surrogates such as \\ud800, or "allow" their escapes in values that are
-    strings, where each is one character that patterns see as U+10FFFF. escapes: "needed" writes
+    the gaps. formats: "assert" the formats of the specifications, or "annotate" all. registry:
+    further documents that references may lead to; nothing is ever fetched. spelling: "natural"
+    writes integers in digits (never 1.0 or 1e2), and numbers of `enum` and `const` as the schema
+    does; "any" allows every spelling. surrogates: "refuse" unpaired surrogates such as \\ud800, or
+    "allow" their escapes in values that are strings, where each is one character that patterns see
+    as U+10FFFF. escapes: "needed" writes
     each character of keys and strings as itself where JSON can hold it, else as a short escape
     (`\\n`), or as `\\u001b` in small digits where there is none; "any" allows every escape. For
     spelling and escapes "auto" is "any" where order and white space are both "any", else the first.
@@ -66,7 +66,7 @@ class JsonSchema(MachineSpec):
     With property_order="any" and whitespace="any" the language is exactly the set of JSON texts
     (RFC 8259, without duplicate keys and unpaired surrogates) whose value is valid; of numbers with
     an exponent, under constraints, those whose point is near the first digit (see
-    `automaton.numbers`).
+    `regular.numbers.language`).
     """
 
     schema: Any
@@ -92,7 +92,7 @@ class JsonSchema(MachineSpec):
 
     @property
     def exact(self) -> bool:
-        """Whether every order and all white space may come, and so every spelling unless told."""
+        """Whether every order and all white space may come, and so every spelling by default."""
         return self.property_order == self.whitespace == "any"
 
     @property
@@ -107,8 +107,8 @@ class JsonSchema(MachineSpec):
 
     def any_layout(self) -> JsonSchema:
         """The same, with any layout and spelling where these are at the defaults."""
-        untold = [name for name in _LAYOUT if getattr(self, name) == getattr(JsonSchema, name)]
-        free: dict[str, Any] = dict.fromkeys(untold, "any")
+        unset = [name for name in _LAYOUT if getattr(self, name) == getattr(JsonSchema, name)]
+        free: dict[str, Any] = dict.fromkeys(unset, "any")
         return replace(self, **free)
 
     def as_read(self) -> JsonSchema:

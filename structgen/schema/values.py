@@ -27,7 +27,7 @@ class Written(Decimal):
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """Raises BudgetError for an exponent that is beyond all reckoning."""
+        """Raises BudgetError for an exponent that `Decimal` cannot hold."""
         try:
             made = super().__new__(cls, decimal(text))
         except InvalidOperation as error:

@@ -40,6 +40,7 @@ SCHEMAS: list[dict[str, Any]] = [
     {"items": ITEM, "prefixItems": [PERSON], "not": {"properties": {"q": {"type": "null"}}}},
     {"patternProperties": {"^[abc]$": {"properties": {"q": {}}}}},
     {"properties": {"a": {}}, "dependentSchemas": {"a": {"properties": {"c": {}}}}},
+    {"$ref": "#/$defs/B/allOf/1", **DEFS},
 ]
 VALUES = st.recursive(
     st.sampled_from([None, 1]),
@@ -98,6 +99,7 @@ def test_values_with_named_keys_still_fit() -> None:
     assert not fits(closed(SCHEMAS[4]), {"a": {**person, "q": 1}})
     assert fits(closed(SCHEMAS[11]), {"a": 1, "c": 2})
     assert not fits(closed(SCHEMAS[11]), {"c": 2})
+    assert fits(closed(SCHEMAS[12]), {"q": None})
     assert [*objects(closed({"type": "object"}))] == [{"type": "object"}]
 
 

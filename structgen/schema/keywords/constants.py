@@ -46,7 +46,7 @@ def _constant_numbers(schemas: Schemas, numbers: list[Any]) -> Iterator[Regex]:
     values = {to_fraction(number): number for number in reversed(numbers)}
     if schemas.natural:
         yield words(written(values.pop(x)) for x in [*values] if not isinstance(values[x], int))
-    for value, number in values.items():  # a text beyond what automata read of exponents
+    for value, number in values.items():  # with an exponent that no automaton reads
         if isinstance(number, Written) and not matches(equal_to(value), number.text):
             yield words([number.text])
     ordered, begin = sorted(values), 0

@@ -3,13 +3,13 @@
 A `NormalForm` says for each JSON type which values fit: two regular languages for strings (over
 decoded content) and numbers (over their text), and for arrays and objects a tuple of
 *alternatives*, each a conjunction of obligations. A value fits if one alternative does. Children
-are named by expressions,
-tuples of atoms all of which must hold, so recursive schemas stay finite; the empty one accepts
-every value. So arrays and objects are in disjunctive normal form over obligations: conjunction
-multiplies alternatives out (`conjunction`), an alternative that another one subsumes is dropped,
-and each obligation has a dual that negation puts in its place (`normal_form.logic`). What negation
-makes of objects are clauses, disjunctions inside an alternative: multiplying these out as well
-would take exponentially many alternatives (see `objects.clauses`).
+are named by expressions, tuples of atoms all of which must hold, so recursive schemas stay finite;
+the empty one accepts every value. So arrays and objects are in disjunctive normal form over
+obligations: conjunction multiplies alternatives out (`normal_form.combination`), an alternative
+that another one subsumes is dropped, and each obligation has a dual that negation puts in its place
+(`normal_form.logic`). What negation makes of objects are clauses, disjunctions inside an
+alternative, as many unions become that must hold at once: multiplying these out as well would take
+exponentially many alternatives (see `objects.clauses`).
 
 Which keyword ends up where:
 

@@ -161,9 +161,8 @@ def _not_group(group: PropertyGroup, negate: Negate) -> Iterator[Literal]:
 
 # -- disjointness -------------------------------------------------------------------------------
 
-Peek = Callable[
-    [Expr], NormalForm | None
-]  # the normal form of an expression, None while it is being made
+#: The normal form of an expression, None while it is being made.
+Peek = Callable[[Expr], NormalForm | None]
 
 
 def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:

@@ -227,7 +227,7 @@ class ClauseMatcher(ObjectMatcher):
         return by_class and named and other.single_key_classes <= self.single_key_classes
 
     def _fits_order(self, at: Progress, key: str) -> bool:
-        """Whether the order and the keys so far leave room for `key`."""
+        """Whether `key` may come by the order and the keys so far."""
         index = self._index.get(key)
         if key in at.seen:
             return False
@@ -361,7 +361,9 @@ class ClauseMatcher(ObjectMatcher):
         if self._is_greedily_finishable(at, slots):
             return True
         cost_of, fill = self._unit_cost, self._fill(at)
-        return any(True for _ in completions(at.open_clauses, slots, cost_of, fill, self._room(at)))
+        return any(
+            True for _ in completions(at.open_clauses, slots, cost_of, fill, self._most_left(at))
+        )
 
     def _is_greedily_finishable(self, at: Progress, slots: list[Slot]) -> bool:
         """Whether the first literals that members at `slots` can satisfy are a completion."""
@@ -380,9 +382,11 @@ class ClauseMatcher(ObjectMatcher):
         def fill(assignment: Assignment) -> list[int] | None:
             return self._member_sizes(at, assignment, cost_of, least)
 
-        return completions(at.open_clauses, self._slots(at, least), cost_of, fill, self._room(at))
+        return completions(
+            at.open_clauses, self._slots(at, least), cost_of, fill, self._most_left(at)
+        )
 
-    def _room(self, at: Progress) -> int | None:
+    def _most_left(self, at: Progress) -> int | None:
         """How many members may still come."""
         return None if self.alt.most is None else self.alt.most - at.members_read
 
@@ -444,17 +448,17 @@ class ClauseMatcher(ObjectMatcher):
 
         def fill(assignment: Assignment) -> list[int] | None:
             sizes = self._member_sizes(self.start, assignment, self._costs.of, 0)
-            room = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
+            more = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
             found[0] = sizes is not None and any(
                 child_is_infinite(assignment.child(slot.key))
                 for slot in assignment.slots.values()
-                if room or slot.required or slot.key in assignment.claims
+                if more or slot.required or slot.key in assignment.claims
             )
             return sizes
 
         slots = self._slots(self.start, 0)
         ways = completions(
-            self.start.open_clauses, slots, self._costs.of, fill, self._room(self.start)
+            self.start.open_clauses, slots, self._costs.of, fill, self._most_left(self.start)
         )
         return any(found[0] for _ in islice(ways, MAX_BETTER))
 

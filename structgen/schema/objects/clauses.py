@@ -167,12 +167,12 @@ def completions(
     slots: list[Slot],
     cost_of: CostOf,
     fill: Callable[[Assignment], list[int] | None],
-    room: int | None = None,
+    most: int | None = None,
 ) -> Iterator[list[int]]:
     """Search for the ways to satisfy all clauses: what `fill` makes of each full assignment.
 
     fill: sizes of the members still to come, in bytes; None if the assignment cannot be used after
-    all. room: how many members may still come, None for any number. Raises BudgetError after
+    all. most: how many members may still come, None for any number. Raises BudgetError after
     MAX_TRIES extensions that have led to nothing.
     """
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
@@ -202,8 +202,8 @@ def completions(
             stack.append((done + 1, assignment))
             continue
         options = list(_extensions(ordered[done], assignment, cost_of))
-        if room is not None:
-            options = [o for o in options if len(required.union(o.claims)) <= room]
+        if most is not None:
+            options = [o for o in options if len(required.union(o.claims)) <= most]
         stack += ((done + 1, option) for option in reversed(options))  # the first comes first
         tries += 1
         if tries > MAX_TRIES:

@@ -18,7 +18,7 @@ from structgen.schema.values import Value
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
 
 
-class Making(Protocol):
+class ConstantExpressions(Protocol):
     """What makes expressions (`normal_form.costs.Costs`)."""
 
     def one_of(self, values: frozenset[Value]) -> Expr:
@@ -59,7 +59,7 @@ class DecidingValues:
                 self._mentioning.setdefault(value, []).append(i)
         self.mentioned = frozenset(self._mentioning)
 
-    def outcomes(self, child: Expr, make: Making) -> Iterator[tuple[Outcome, Expr]]:
+    def outcomes(self, child: Expr, make: ConstantExpressions) -> Iterator[tuple[Outcome, Expr]]:
         """Each outcome that a value which fits `child` may have, with what it must fit for that."""
         listed = allowed(child)
         own = fitting_values(child)
@@ -79,7 +79,10 @@ class DecidingValues:
                     left.update({i: None}) if not satisfied else left.pop(i)
             by_outcome.setdefault(tuple(sorted(left)), set()).add(value)
         if listed is None:
-            yield tuple(others), conjoin(child, make.negation(make.one_of(self.mentioned)))
+            yield (
+                tuple(others),
+                conjoin(child, make.negation(make.one_of(self.mentioned))),
+            )
         for outcome, values in by_outcome.items():
             fitting = make.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)

@@ -37,8 +37,8 @@ MAX_COMBINATIONS = 1000  # sets of languages looked at to find those that contra
 TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
 
 
-class Knowing(Protocol):
-    """What knows which values there are (`normal_form.costs.Costs`)."""
+class Satisfiability(Protocol):
+    """What says whether any value fits (`normal_form.costs.Costs`)."""
 
     @property
     def normal_form_of(self) -> Callable[[Expr], NormalForm]:
@@ -65,7 +65,7 @@ class Rule(NamedTuple):
 class KeyRules:
     """The rules about the keys of an object alternative that are not named."""
 
-    def __init__(self, o: ObjectAlt, costs: Knowing) -> None:
+    def __init__(self, o: ObjectAlt, costs: Satisfiability) -> None:
         self._costs = costs
         self._groups = [group for group in o.groups if group.patterns]
         plain = (group.additional for group in o.groups if not group.patterns)
@@ -105,10 +105,10 @@ class KeyRules:
     @cached_attribute
     def languages(self) -> tuple[Regex, ...]:
         """The languages that a key is read against: all that may come, and one for each rule."""
-        return (self.keys, *self.told_apart)
+        return (self.keys, *self.rule_languages)
 
     @cached_attribute
-    def told_apart(self) -> tuple[Regex, ...]:
+    def rule_languages(self) -> tuple[Regex, ...]:
         """For each rule, the language of its keys that may come."""
         return tuple(
             rule.keys
@@ -136,7 +136,7 @@ class KeyRules:
 
     def child(self, is_in: Callable[[Regex], bool]) -> Expr:
         """What the value of a key must fit; is_in: whether the key is in one of `languages`."""
-        holds = tuple(map(is_in, self.told_apart))
+        holds = tuple(map(is_in, self.rule_languages))
         found = self._children.get(holds)
         if found is None:
             held = [rule for rule, holding in zip(self._rules, holds, strict=True) if holding]
@@ -145,16 +145,6 @@ class KeyRules:
             found = conjoin(self._always, *(rule.child for rule in held))
             self._children[holds] = found
         return found
-
-    def samples(self) -> Iterator[Regex]:
-        """Languages in which keys with few bytes are looked for: in no pattern, in one, in some."""
-        patterns = [keys for group in self._groups for keys, _ in group.patterns]
-        yield complement(alt(*patterns))
-        for keys in patterns:
-            yield intersect(
-                keys, complement(alt(*(other for other in patterns if other is not keys)))
-            )
-            yield keys
 
     # -- combinations that no value fits ---------------------------------------------------------
 
@@ -200,6 +190,15 @@ class KeyRules:
         return self._costs.of_form(joined) is not None
 
 
+def sample_languages(o: ObjectAlt) -> Iterator[Regex]:
+    """Languages in which keys with few bytes are looked for: in no pattern, in one, in some."""
+    patterns = [keys for group in o.groups for keys, _ in group.patterns]
+    yield complement(alt(*patterns))
+    for keys in patterns:
+        yield intersect(keys, complement(alt(*(other for other in patterns if other is not keys))))
+        yield keys
+
+
 def _rest(group: PropertyGroup) -> Regex:
     """The keys that no pattern of a group is about."""
     return complement(alt(*(keys for keys, _ in group.patterns)))
@@ -233,9 +232,9 @@ def _conflicts(
         else:
             found.append(frozenset((i, j)))
     tries = 0
-    todo = [(frozenset[int](), everything, frozenset[int]())]
+    todo = [(frozenset[int](), everything, frozenset[int]())]  # chosen, may be added, tried before
     while todo:
-        taken, possible, done = todo.pop()
+        chosen, possible, done = todo.pop()
         tries += 1
         if tries > MAX_COMBINATIONS:
             raise BudgetError(
@@ -245,11 +244,11 @@ def _conflicts(
             )
         if not possible:
             if not done:
-                found += _smallest(taken, fits, found)
+                found += _smallest(chosen, fits, found)
             continue
         pivot = max(possible | done, key=lambda i: len(beside[i] & possible))
         for i in sorted(possible - beside[pivot]):
-            todo.append((taken | {i}, possible & beside[i], done & beside[i]))
+            todo.append((chosen | {i}, possible & beside[i], done & beside[i]))
             possible, done = possible - {i}, done | {i}
     return [tuple(languages[i] for i in sorted(some)) for some in found]
 

@@ -38,7 +38,7 @@ from structgen.schema.normal_form.progress import (
     closing_cost,
 )
 from structgen.schema.objects.key_classes import KeyClass, count, written_key
-from structgen.schema.objects.key_rules import KeyRules
+from structgen.schema.objects.key_rules import KeyRules, sample_languages
 from structgen.util.cached import cached_attribute
 
 if TYPE_CHECKING:
@@ -289,11 +289,11 @@ class ObjectMatcher:
         if self.key_rules is None or not left:
             return left
         read = complement(words(at.seen))  # or a key that was read could begin once more
-        return (*left, *(intersect(keys, read) for keys in self.key_rules.told_apart))
+        return (*left, *(intersect(keys, read) for keys in self.key_rules.rule_languages))
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""
-        if not self._has_room_for_unnamed(at):
+        if not self._may_add_unnamed(at):
             return []
         return [
             (key_class, left)
@@ -303,12 +303,12 @@ class ObjectMatcher:
 
     def open_key_classes(self, at: Progress) -> list[KeyClass]:
         """The classes of which keys may come next, where `depends_on_class_only`."""
-        if not self._has_room_for_unnamed(at):
+        if not self._may_add_unnamed(at):
             return []
         read = [c for c in self.key_classes if is_single(c.language) and c.first in at.seen]
         return [key_class for key_class in self.key_classes if key_class not in read]
 
-    def _has_room_for_unnamed(self, at: Progress) -> bool:
+    def _may_add_unnamed(self, at: Progress) -> bool:
         """Whether the order and the bounds allow a key without a name."""
         if self.declared and self.misses_required(at):
             return False
@@ -326,7 +326,7 @@ class ObjectMatcher:
         """Whether `key` may come next."""
         index = self._index.get(key)
         if index is None:
-            fresh = key not in at.seen and self._has_room_for_unnamed(at)
+            fresh = key not in at.seen and self._may_add_unnamed(at)
             return fresh and any(key_class.has(key) for key_class in self.key_classes)
         if key in at.seen or index < at.position or not self.possible_names[index]:
             return False
@@ -458,21 +458,21 @@ class ObjectMatcher:
         """The costs of the cheapest `wanted` members that are not required."""
         left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
         optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
-        taken = set(at.seen)
+        used = set(at.seen)
         for keys in self._unnamed_languages():
             for _ in range(wanted):
-                key = shortest(intersect(keys, complement(words(taken))))
+                key = shortest(intersect(keys, complement(words(used))))
                 if key is None:
                     break
-                taken.add(key)
+                used.add(key)
                 value = cost_of(self.child(key))
                 optional.append(self._member_size(key, value))
         return [*sorted(size for size in optional if size is not None)[:wanted]]
 
     def _unnamed_languages(self) -> Iterator[Regex]:
-        """Regexs of the keys that are not named."""
+        """Languages of the keys that are not named."""
         if self._pattern_count > MAX_PARTITIONED:
-            yield from KeyRules(self.alt, self._costs).samples()
+            yield from sample_languages(self.alt)
         else:
             yield from (key_class.keys for key_class in self.all_key_classes)
 
@@ -481,8 +481,8 @@ class ObjectMatcher:
 
         child_is_infinite: whether infinitely many values certainly fit an expression.
         """
-        room = self.alt.most is None or self.alt.most > len(self.required)
-        children = [self.child(name) for name in (self.names if room else self.alt.required)]
+        more = self.alt.most is None or self.alt.most > len(self.required)
+        children = [self.child(name) for name in (self.names if more else self.alt.required)]
         return any(map(child_is_infinite, children)) or (
-            room and any(is_infinite(c.language) for c in self.key_classes)
+            more and any(is_infinite(c.language) for c in self.key_classes)
         )

@@ -11,11 +11,26 @@ from urllib.parse import urldefrag, urljoin
 
 from structgen.errors import SpecError
 from structgen.schema.references.vocabularies import Dialect
-from structgen.util.json_pointer import location, pointer_to
+from structgen.util.json_pointer import location, pointer_to, unescape_pointer
 
 IDENTITY = frozenset(("$id", "id", "$schema"))  #: keywords by which a schema may name itself
 Path = tuple[str | int, ...]
 Trail = str | tuple["Trail", Path]  # a JSON Pointer, or what leads on from one
+
+
+def target_within(document: Any, reference: str) -> Any:
+    """What a JSON Pointer as a reference (`#/...`) leads to; None if it is none, or leads nowhere.
+
+    Resources on the way are not entered, as `Documents.walk` does.
+    """
+    root, *tokens = reference.split("/")
+    at = document if root == "#" else None
+    for key in map(unescape_pointer, tokens):
+        if isinstance(at, list):
+            at = at[int(key)] if key.isdecimal() and int(key) < len(at) else None
+        else:
+            at = at.get(key) if isinstance(at, dict) else None
+    return at
 
 
 class Resource:

@@ -91,6 +91,13 @@ def draft_named(uri: str) -> int | None:
     return _NAMES.get(found[1]) if found else None
 
 
+def stated_draft(schema: Any) -> int:
+    """The draft that the `$schema` of a schema names; DEFAULT_DRAFT where it names none."""
+    uri = schema.get("$schema") if isinstance(schema, dict) else None
+    draft = draft_named(uri) if isinstance(uri, str) else None
+    return DEFAULT_DRAFT if draft is None else draft
+
+
 def dialect_of_draft(draft: int, at: str) -> Dialect:
     """A draft with all its vocabularies."""
     if draft < 4:

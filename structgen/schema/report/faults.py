@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 from structgen.errors import StructgenError
 from structgen.regular.numbers.language import to_fraction
 from structgen.regular.regex import matches
-from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import NAMES, cut, listed, quoted, some
-from structgen.schema.references.vocabularies import DRAFTS
+from structgen.schema.references.resources import target_within
+from structgen.schema.references.vocabularies import DRAFTS, stated_draft
 from structgen.schema.values import dumps, loads
 from structgen.util.json_pointer import pointer_to, unescape_pointer
 
@@ -33,6 +33,7 @@ MAX_FAULTS = 200  # that are looked at
 AT_THE_END = frozenset(  # keywords of which nothing is known before the value ends
     "required minProperties minItems contains minContains dependentRequired dependencies".split()
 )
+CLOSED = frozenset(("additionalProperties", "unevaluatedProperties"))
 BRANCHES = frozenset(("anyOf", "oneOf"))
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 UNSAID = frozenset(("$ref", "$dynamicRef"))  # of which the library's paths say nothing
@@ -96,7 +97,7 @@ def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault:
         return _spelling(spec, data)
     steps = [unescape_pointer(token) for token in path.split("/")[1:]]
     stop = Stop(value, steps, data[:offset].rstrip()[-1:], data[offset : offset + 1])
-    return _described(_descended(max(errors, key=stop.nearness), stop), spec.schema)
+    return _described(_descended(max(errors, key=stop.nearness), stop), spec)
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -154,11 +155,12 @@ def _validator(spec: JsonSchema) -> Any:
     from jsonschema_specifications import REGISTRY
 
     schema = spec.schema
-    stated = isinstance(schema, dict) and schema.get("$schema") in DRAFTS
-    base = validator_for(schema) if stated else jsonschema.Draft202012Validator
+    draft = stated_draft(schema)
+    base = validator_for({"$schema": next(uri for uri in DRAFTS if DRAFTS[uri] == draft)})
     if isinstance(schema, dict):  # without it the library would take its own class for `#`
         schema = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
     own: dict[str, Callable[..., Iterator[Any]]] = {
+        "additionalProperties": partial(_additional_properties, spec.patterns),
         "multipleOf": _multiple_of,
         "pattern": partial(_pattern, spec.patterns),
         "patternProperties": partial(_pattern_properties, spec.patterns),
@@ -228,6 +230,27 @@ def _pattern_properties(
                     yield from validator.descend(value[key], below, path=key, schema_path=pattern)
 
 
+def _additional_properties(
+    dialect: str, validator: Any, below: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    others = _unnamed(value, schema, dialect) if validator.is_type(value, "object") else []
+    if others and below is False:
+        yield ValidationError(f"{others} are not named")
+        return
+    for key in others:
+        yield from validator.descend(value[key], below, path=key)
+
+
+def _unnamed(value: dict[str, Any], schema: dict[str, Any], dialect: str) -> list[str]:
+    """The keys of an object that neither `properties` nor `patternProperties` of a schema name."""
+    patterns = schema.get("patternProperties", {})
+    languages = [parse(pattern, dialect=dialect) for pattern in patterns]
+    named = schema.get("properties", {})
+    return [k for k in value if k not in named and not any(matches(x, k) for x in languages)]
+
+
 # -- choosing -----------------------------------------------------------------------------------
 
 
@@ -286,16 +309,16 @@ def _descended(error: Any, stop: Stop) -> Any:
 # -- words --------------------------------------------------------------------------------------
 
 
-def _described(error: Any, root: Any) -> Fault:
+def _described(error: Any, spec: JsonSchema) -> Fault:
     path = list(error.absolute_schema_path)
     keyword = str(error.validator or "")
     if not keyword:  # the schema `false`: the keyword that holds it
         held = [i for i, part in enumerate(path) if part in KEYWORDS]
         path = path[: held[-1] + 1] if held else []
         keyword = str(path[-1]) if path else "false"
-    places = _places(path, root)
+    places = _places(path, spec.schema)
     place = pointer_to(error.absolute_path)
-    rule, fact = _sentence(error, keyword, place)
+    rule, fact = _sentence(error, keyword, place, spec.patterns)
     shown = cut(places[-2]) if len(places) > 1 else "#"
     message = f"{rule} (`{keyword}` at {shown})" + (f": {fact}" if fact else "")
     return Fault(message, keyword, places[-1], place)
@@ -308,7 +331,7 @@ def _places(path: list[Any], root: Any) -> list[str]:
         at = at[step] if isinstance(at, dict | list) and _holds(at, step) else None
         if step in REFERENCES and isinstance(at, str) and i + 1 < len(path):
             places.append(at if "#" in at else f"{at}#")
-            at = _target(root, at)
+            at = target_within(root, at)
         else:
             places.append(places[-1] + pointer_to([step]))
     return places
@@ -320,17 +343,7 @@ def _holds(value: dict[str, Any] | list[Any], step: Any) -> bool:
     return step in value
 
 
-def _target(root: Any, reference: str) -> Any:
-    """What a reference within the document leads to, None where it is of another kind."""
-    at = root if reference.startswith("#/") or reference == "#" else None
-    for part in reference[2:].split("/") if at is not None and len(reference) > 1 else ():
-        key: Any = unescape_pointer(part)
-        key = int(key) if isinstance(at, list) and key.isdecimal() else key
-        at = at[key] if isinstance(at, dict | list) and _holds(at, key) else None
-    return at
-
-
-def _sentence(error: Any, keyword: str, place: str) -> tuple[str, str]:
+def _sentence(error: Any, keyword: str, place: str, dialect: str) -> tuple[str, str]:
     """What a keyword asks for, and what there is instead."""
     wanted, value = error.validator_value, error.instance
     it = f"the value at {place}" if place else "the value"
@@ -341,6 +354,8 @@ def _sentence(error: Any, keyword: str, place: str) -> tuple[str, str]:
         return f"{it} must have {_counted(COUNTS[keyword], wanted)}", count
     if keyword in BOUNDS:
         return f"{it} must be {BOUNDS[keyword]} {quoted(wanted)}", f"it is {quoted(value)}"
+    if keyword in CLOSED:
+        return f"{it} may not have the {_closed(error, dialect)}", ""
     if keyword in WORDS:
         return WORDS[keyword](it, wanted, value, error)
     if error.validator is None:
@@ -405,15 +420,11 @@ def _dependent(it: str, wanted: Any, value: Any, _: Any) -> tuple[str, str]:
     return f"{it} lacks a key", ""
 
 
-def _closed(it: str, _: Any, __: Any, error: Any) -> tuple[str, str]:
-    schema, value = error.schema, error.instance
-    named = schema.get("properties", {})
-    patterns = schema.get("patternProperties", {})
-    languages = [parse(pattern, dialect=AUTO) for pattern in patterns]
-    others = [k for k in value if k not in named and not any(matches(p, k) for p in languages)]
+def _closed(error: Any, dialect: str) -> str:
+    others = _unnamed(error.instance, error.schema, dialect)
     if error.validator == "unevaluatedProperties":
         others = [k for k in others if repr(k) in error.message]
-    return f"{it} may not have the key{'s' * (len(others) > 1)} {some(map(quoted, others))}", ""
+    return f"key{'s' * (len(others) > 1)} {some(map(quoted, others))}"
 
 
 def _closed_items(it: str, _: Any, value: Any, error: Any) -> tuple[str, str]:
@@ -466,8 +477,6 @@ WORDS: dict[str, Sentence] = {
     "required": _required,
     "dependentRequired": _dependent,
     "dependencies": _dependent,
-    "additionalProperties": _closed,
-    "unevaluatedProperties": _closed,
     "items": _closed_items,
     "additionalItems": _closed_items,
     "unevaluatedItems": _closed_items,

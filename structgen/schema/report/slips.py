@@ -16,7 +16,7 @@ from structgen.errors import MisspeltKeywordWarning, SpecError
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.references.metaschemas import subschema_keywords
-from structgen.schema.references.vocabularies import DEFAULT_DRAFT, DRAFTS
+from structgen.schema.references.vocabularies import stated_draft
 from structgen.spec.base import Spec
 from structgen.util.callers import outside
 from structgen.util.json_pointer import pointer_to
@@ -84,9 +84,7 @@ def slips_in(schema: Any) -> Iterator[Slip]:
     """The names in a schema that are clearly meant as keywords which restrict."""
     if not isinstance(schema, dict):
         return
-    stated = schema.get("$schema")
-    draft = DRAFTS.get(stated, DEFAULT_DRAFT) if isinstance(stated, str) else DEFAULT_DRAFT
-    shapes = subschema_keywords(draft)
+    shapes = subschema_keywords(stated_draft(schema))
     todo: list[tuple[dict[str, Any], tuple[Any, ...]]] = [(schema, ())]
     for at, path in islice(todo, MAX_SUBSCHEMAS):  # which grows
         for keyword, value in at.items():

@@ -69,6 +69,13 @@ FAULTS: list[tuple[Any, str, str, str, str, str]] = [
      "", '"b" beside "a"'),
     ({"$schema": OLD, "dependencies": {"a": ["b"]}}, '{"a": 1}', "dependencies", "#/dependencies",
      "", '"b" beside "a"'),
+    ({"$schema": OLD, "items": [{"type": "null"}]}, "[1]", "type", "#/items/0/type", "/0", "null"),
+    ({"$schema": OLD, "items": [True], "additionalItems": False}, "[1, 2]", "additionalItems",
+     "#/additionalItems", "", "than 1 item ("),
+    ({"patternProperties": {r"^\p{Lu}": {}}, "additionalProperties": False}, '{"A": 1, "b": 1}',
+     "additionalProperties", "#/additionalProperties", "", 'may not have the key "b"'),
+    ({"additionalProperties": {"type": "null"}}, '{"a": 1}', "type", "#/additionalProperties/type",
+     "/a", "null"),
     ({"dependencies": {"a": ["b"]}}, '{"a": 1}', "dependencies", "#/dependencies", "", '"b"'),
     ({"propertyNames": {"pattern": "^a"}}, '{"b": 1}', "pattern", "#/propertyNames/pattern", "",
      'the key "b" must match ^a'),
@@ -146,6 +153,14 @@ def test_other_documents_are_those_of_the_registry() -> None:
         "urn:least#/minimum",
         "/1",
     )
+
+
+def test_keys_are_compared_in_the_dialect_of_the_patterns() -> None:
+    """In Java a class in a class is a union; ECMA-262 reads `[[a]` and a `]` behind it."""
+    schema = {"patternProperties": {"^[[a]]$": {}}, "additionalProperties": False}
+    error = fault(sg.JsonSchema(schema, patterns="java"), '{"a": 1, "a]": 1}')
+    assert error.keyword == "additionalProperties"
+    assert 'the key "a]"' in error.problem
 
 
 def test_formats_that_are_annotations_are_not_blamed() -> None:

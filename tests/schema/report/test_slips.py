@@ -14,12 +14,14 @@ from structgen.schema.report.slips import KNOWN, slips_in
 
 VOCABULARY = sg.Vocabulary([b"<end>", *(bytes([b]) for b in range(256))], eos_ids=[0])
 
+OLD = "http://json-schema.org/draft-07/schema#"
 SLIPS: list[tuple[Any, str, str]] = [
     ({"propertes": {"a": {}}}, "#/propertes", "properties"),
     ({"properties": {"a": {"requird": ["b"]}}}, "#/properties/a/requird", "required"),
     ({"anyOf": [{}, {"minlength": 3}]}, "#/anyOf/1/minlength", "minLength"),
     ({"$defs": {"a/b": {"OneOf": []}}}, "#/$defs/a~1b/OneOf", "oneOf"),
     ({"items": {"type:": "null"}}, "#/items/type:", "type"),
+    ({"$schema": OLD, "items": [{"propertes": {}}]}, "#/items/0/propertes", "properties"),
 ]
 FINE: list[Any] = [
     True,
