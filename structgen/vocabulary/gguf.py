@@ -121,7 +121,7 @@ class _Reader:
 
     def text(self) -> str:
         """A string: its length in bytes, and UTF-8; what is no character is replaced."""
-        (length,) = self.numbers("Q", 1)
+        length = int.from_bytes(self._bytes(8), "little")
         return self._bytes(length).decode("utf-8", "replace")
 
     def value(self, kind: int) -> Any:
