@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from structgen.constraint.enforced import HEADERS, Enforced
 from structgen.errors import GenerationError, ModelError, StructgenError
 from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
@@ -26,7 +27,6 @@ from structgen.server.probabilities import Alternative, TokenRecord, finite
 from structgen.server.requests.tools import Plan
 from structgen.server.requests.wire import GenerationFields, Message
 from structgen.server.settings import Limits, ServerSettings
-from structgen.version import __version__
 
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
@@ -140,7 +140,7 @@ class Service:
         asked = plan.enforced != "none"
         return {
             "enforced": plan.enforced,
-            "engine": f"structgen {__version__}",
+            "engine": Enforced.engine,
             "spec": plan.wanted.key if asked else None,
             "kind": plan.wanted.kind if asked else None,
             "field": plan.wanted.param if asked else None,
@@ -148,8 +148,8 @@ class Service:
 
     def headers(self, plan: Plan) -> dict[str, str]:
         """The same, for those who see no bodies."""
-        found: dict[str, str] = {"x-structgen-enforced": plan.enforced}
-        return found if plan.enforced == "none" else found | {"x-structgen-spec": plan.wanted.key}
+        said = self.info(plan)
+        return {f"{HEADERS}{name}": said[name] for name in ("enforced", "spec") if said[name]}
 
     def token_text(self, token: int) -> bytes:
         """The bytes of a token."""
