@@ -69,10 +69,10 @@ class StructgenEngine(Engine):
         import structgen
 
         if spec.kind == JSON_SCHEMA:
-            exact: dict[str, Any] = dict(self.settings)
+            settings: dict[str, Any] = dict(self.settings)
             return structgen.JsonSchema(
                 spec.text,
-                **exact,
+                **settings,
                 formats=spec.formats,
                 registry=_registry(spec.documents) if spec.documents else None,
             )

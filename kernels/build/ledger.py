@@ -1,7 +1,7 @@
 """Share the compilation of kernel modules among processes, through a file of claims.
 
 Numba compiles one function at a time, and all kernels in a minute or more. So a few processes do
-it: each takes a module that nobody has taken and whose imports are compiled, until none is left.
+it: each claims a module that is free and whose imports are compiled, until none is left.
 """
 
 from __future__ import annotations

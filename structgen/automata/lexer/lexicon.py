@@ -117,14 +117,14 @@ def _numbered(
     state_ids = {state: i for i, state in enumerate(states)}
     codes: list[list[int]] = []
     for row in rows:
-        places = [*map(id, row.targets)]
+        identities = [*map(id, row.targets)]
         number = {id(None): -1}
-        for place, target in dict(zip(places, row.targets, strict=True)).items():
+        for identity, target in dict(zip(identities, row.targets, strict=True)).items():
             if isinstance(target, End):
-                number[place] = -2 - terminal_ids.setdefault(target.terminal, len(terminal_ids))
+                number[identity] = -2 - terminal_ids.setdefault(target.terminal, len(terminal_ids))
             elif target is not None:
-                number[place] = state_ids[target]
-        codes.append([*map(number.__getitem__, places)])
+                number[identity] = state_ids[target]
+        codes.append([*map(number.__getitem__, identities)])
     accept = [
         -1 if row.accept is None else terminal_ids.setdefault(row.accept, len(terminal_ids))
         for row in rows
