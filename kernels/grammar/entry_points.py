@@ -7,7 +7,6 @@ from structgen.kernels.build.language import types
 from structgen.kernels.grammar.step import call_is_accepting, read
 from structgen.kernels.grammar.tables import GRAMMAR, INT
 from structgen.kernels.grammar_masks.masks import mask_of
-from structgen.kernels.grammar_masks.parts import call_build
 from structgen.kernels.grammar_masks.tries import PARTS_T
 from structgen.kernels.tables import BYTES, I32, I64
 
@@ -36,12 +35,6 @@ def run(tables, at, data, place):  # type: ignore[no-untyped-def]
 def is_accepting(tables, at):  # type: ignore[no-untyped-def]
     """See `grammar.step.is_accepting`."""
     return call_is_accepting(tables_at(tables), at)
-
-
-@lean(INT(INT, INT, INT, INT))
-def build(tables, parts, trie, lexer):  # type: ignore[no-untyped-def]
-    """See `grammar_masks.parts.build`."""
-    return call_build(tables_at(tables), parts_at(parts), trie, lexer)
 
 
 @lean(INT(INT, INT, INT, I32))

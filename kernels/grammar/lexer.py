@@ -67,7 +67,7 @@ ENDS, SPURIOUS = 1, 2  # in S_ENDS: a lexeme may end in the state; it is a spuri
 
 @inner(INT(GRAMMAR, INT))
 def row_of(t, record):  # type: ignore[no-untyped-def]
-    """The row in `rows` of a lexer state or lookaheads, made now if need be; or NEED_SPACE."""
+    """The row in `rows` of a record, made now if need be; or NEED_SPACE."""
     row = numba.int64(t.rec[record, REC_ROW])
     if row < 0:
         row = t.info[ROWS]

@@ -206,7 +206,7 @@ def packed(t, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def known_after(t, record, byte_class):  # type: ignore[no-untyped-def]
-    """The lexer state or lookaheads after a byte, DEAD, or -2 if that is not in `rows` yet."""
+    """The record (of the same kind) after a byte, DEAD, or -2 if that is not in `rows` yet."""
     row = t.rec[record, REC_ROW]
     after = numba.int64(-2)
     if row >= 0:
@@ -330,7 +330,7 @@ def quick_in_walk(t, at, byte_class):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, INT, INT))
 def step_in_walk(t, at, byte):  # type: ignore[no-untyped-def]
-    """`step`, noted in the row of the position's THREADS record where there are several threads.
+    """`step`, noted in the row of a THREADS record, which even one thread gets here.
 
     A walk over a trie comes to the same set of threads on many branches: sets are merged after each
     byte, so there are few of them however many ways there are to read a text.

@@ -73,7 +73,7 @@ BESIDE, GOTO, ENTER, SCAN, SCANS, UNION_ITEMS, UNION_STACKS, VIABLE = np.arange(
     VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
 ) = np.arange(19)  # fmt: skip
 REGIONS = 19
-#: of each place the kernel whose address stands there
+#: by index into `info` (AT_...): the kernel whose address stands there
 CALLED = {
     AT_WANTS: "grammar.embedded.wants",
     AT_LAID: "grammar.indentation.laid",

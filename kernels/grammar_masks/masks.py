@@ -350,6 +350,7 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
 
     Returns 0 when done, or a code; then call again. sizes[EFFORT] must be 0 at first.
     """
+    # The walk over the whole vocabulary, stopped for a code, goes on.
     if p.sizes[STOPPED] > 0 and p.sizes[WALKED] == 0 and p.sizes[WALKED_FROM] == at:
         return call_walk_plain(t, p, 0, at, row)
     stack = p.places

@@ -84,7 +84,6 @@ class Parts(NamedTuple):
     sizes: npt.NDArray[np.int64]
 
 
-SHARED = 8  #: the first so many arrays belong to the vocabulary
 U8_2 = types.uint8[:, ::1]
 I32_2 = types.int32[:, ::1]
 PARTS_T = reference(types.NamedTuple(

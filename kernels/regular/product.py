@@ -246,7 +246,7 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
                 before[target] = at
                 line[tail] = target
                 tail += 1
-                missing = fewest_missing(side, target)
+                missing = fewest_missing(side, target) if depth_first else numba.int64(0)
                 if nearest < 0 or missing <= fewest:
                     target, nearest, fewest = nearest, target, missing
                 if target >= 0:

@@ -157,7 +157,7 @@ def as_piece(piece: Any) -> Piece:
 
 
 def grammar_of(piece: Piece, *, inlines_rules: bool = True) -> GrammarRules:
-    """The grammar that starts with a piece. folds: whether small regular rules are inlined.
+    """The grammar that starts with a piece. inlines_rules: whether small regular ones are.
 
     Raises SpecError for rules without a body or two of one name, BudgetError when it is too large.
     """

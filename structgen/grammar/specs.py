@@ -75,25 +75,30 @@ class GrammarSpec(Spec):
         """
         from structgen.grammar.automaton.automaton import GrammarAutomaton
         from structgen.grammar.embedded.automaton import NestingAutomaton
-        from structgen.grammar.transforms.lazy_terminals import is_large, with_lazy_terminals
 
-        if saved is not None:
-            if "nested" in saved.header:
-                return NestingAutomaton.restored(with_lazy_terminals(self.rules()), saved)
-            if "rules" in saved.header:
-                return GrammarAutomaton.restored(saved)
-            return Engine.restored(self._machine, saved)
+        if saved is None:
+            language = self._large_language()
+            return _automaton_of(self.rules()) if language is None else _read_lazily(language)
+        if "nested" in saved.header:
+            return NestingAutomaton.restored(_prepared(self.rules()), saved)
+        if "rules" in saved.header:
+            return GrammarAutomaton.restored(saved)
+        return Engine.restored(self._machine, saved)
+
+    def _large_language(self) -> Regex | None:
+        """The texts as a regular language if its automaton would be large, else None."""
+        from structgen.grammar.transforms.lazy_terminals import is_large
+
         language = self.regular_language()
         if language is None or not is_large(language) or language.is_empty():
-            return _automaton_of(self.rules())
-        return _automaton_of_language(language)
+            return None
+        return language
 
     def _machine(self) -> TextMachine:
         """The machine that reads the texts if they are a regular language. Raises ArtifactError."""
-        from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
         from structgen.grammar.transforms.regular import regular_language
 
-        language = self.regular_language() or regular_language(with_lazy_terminals(self.rules()))
+        language = self._large_language() or regular_language(_prepared(self.rules()))
         if language is None:
             raise ArtifactError("the file holds no automaton of a grammar")
         return TextMachine(language, SHOWN)
@@ -298,18 +303,24 @@ def _automaton_of(rules: GrammarRules) -> Automaton:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
     from structgen.grammar.embedded.automaton import NestingAutomaton
     from structgen.grammar.embedded.specs import has_embedded_specs
-    from structgen.grammar.lookaround.without_lookbehinds import without_lookbehinds
-    from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
     from structgen.grammar.transforms.regular import regular_language
 
-    grammar = with_lazy_terminals(without_lookbehinds(rules))
+    grammar = _prepared(rules)
     language = regular_language(grammar)
     if language is not None and not language.is_empty():
-        return _automaton_of_language(language)
+        return _read_lazily(language)
     return NestingAutomaton(grammar) if has_embedded_specs(grammar) else GrammarAutomaton(grammar)
 
 
-def _automaton_of_language(language: Regex) -> Automaton:
+def _prepared(rules: GrammarRules) -> GrammarRules:
+    """The rules as their automaton reads them: without lookbehinds, with lazy terminals."""
+    from structgen.grammar.lookaround.without_lookbehinds import without_lookbehinds
+    from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
+
+    return with_lazy_terminals(without_lookbehinds(rules))
+
+
+def _read_lazily(language: Regex) -> Automaton:
     return Engine(lambda: TextMachine(language, SHOWN))
 
 

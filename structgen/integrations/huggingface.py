@@ -242,9 +242,8 @@ class _WithEndings:
             self._constraint.fill_mask(state, row)
             check_tokens(row)
             return
-        ends = np.zeros(vocabulary.size, np.bool_)
-        ends[list(vocabulary.eos_ids)] = True
-        row[:] = bitmask.pack(ends)
+        row[:] = 0
+        bitmask.allow(row, sorted(vocabulary.eos_ids))
 
 
 def elsewhere(scores: torch.Tensor) -> bool:

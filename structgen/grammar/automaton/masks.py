@@ -108,29 +108,20 @@ class GrammarMasks(Masks):
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
-        row = self._made(at)
-        if len(self._nodes.extra_node):
-            self._spread(self._nodes, row)
-        return row
-
-    def _made(self, at: int) -> Row:
-        """The mask of a position, without the tokens that repeat the bytes of another one."""
-        row = np.zeros(self._words, np.int32)
-        self._parts.sizes[self._tries_of.EFFORT] = 0
-        self._until_done(self._entry_points.mask, at, row)
-        return row
-
-    def _until_done(self, kernel: Any, *arguments: Any) -> int:
-        """Call a kernel that takes tables and parts, serving it until it has an answer."""
-        self._parts.sizes[self._tries_of.STOPPED] = 0
+        k, row = self._tries_of, np.zeros(self._words, np.int32)
+        self._parts.sizes[[k.EFFORT, k.STOPPED]] = 0
         while True:
-            code = int(kernel(self._automaton.tables_at, self._written.address, *arguments))
+            tables = self._automaton.tables_at
+            code = int(self._entry_points.mask(tables, self._written.address, at, row))
             if code >= 0:
-                return code
-            if code == self._tries_of.NEED_ROOM:
+                break
+            if code == k.NEED_ROOM:
                 self._grow()
             else:
                 self._automaton.fill_on_demand(code)
+        if len(self._nodes.extra_node):  # tokens that repeat the bytes of another one
+            self._spread(self._nodes, row)
+        return row
 
     def _grow(self) -> None:
         """Double the array of parts that is full; begin anew when all take more than MAX_BYTES."""

@@ -44,7 +44,7 @@ class EmbeddedSpec:
         """A shortest text for each first byte, or its beginning; of many first bytes for some."""
         automaton, completions = self.automaton, self.automaton.completions()
         firsts = self.firsts
-        found = [] if firsts else [b"\xff"]  # of a token, which has no text
+        found = [] if firsts else [b"\xff"]  # a token has no text: no text begins so
         for byte in firsts[:MOST_SAMPLES]:
             text = bytes((byte,))
             with contextlib.suppress(BudgetError):  # one byte says less, but is right as well

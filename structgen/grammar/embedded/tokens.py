@@ -1,7 +1,7 @@
 """Tokens of the vocabulary inside a grammar: one by its number or text, or any other than that.
 
 As llama.cpp has them, a token stands for itself and not for its bytes. So it is a spec without any
-text, behind which the grammar goes on when the token has been taken.
+text, behind which the grammar goes on when the token has come.
 """
 
 from __future__ import annotations
@@ -185,13 +185,13 @@ class TokenSpecials(Mapping[bytes, int]):
     """
 
     def __init__(self, ways: list[tuple[Token | bytes, Any]]) -> None:
-        self._ways = ways
+        self.ways = ways
 
     def leads_to(self, number: int, text: bytes) -> list[Any]:
         """What a token of the vocabulary, given by its number and text, leads to."""
         return [
             to
-            for way, to in self._ways
+            for way, to in self.ways
             if (way.is_it(number, text) if isinstance(way, Token) else way == text)
         ]
 
@@ -202,12 +202,7 @@ class TokenSpecials(Mapping[bytes, int]):
     @property
     def tokens(self) -> list[Token]:
         """The tokens that are named here."""
-        return [way for way, _ in self._ways if isinstance(way, Token)]
-
-    @property
-    def ways(self) -> list[tuple[Token | bytes, Any]]:
-        """Pairs of a token, or a special token's text, and what it leads to."""
-        return self._ways
+        return [way for way, _ in self.ways if isinstance(way, Token)]
 
     def __getitem__(self, text: bytes) -> int:
         found = self.after(-1, text) if text else DEAD
@@ -216,10 +211,10 @@ class TokenSpecials(Mapping[bytes, int]):
         return found
 
     def __iter__(self) -> Iterator[bytes]:
-        for way, _ in self._ways:
+        for way, _ in self.ways:
             text = way.text if isinstance(way, Token) else way
             if text and text in self:
                 yield text
 
     def __len__(self) -> int:
-        return len(self._ways)
+        return len(self.ways)

@@ -48,7 +48,7 @@ def read(
 ) -> Grammar:
     """The grammar of a text. start: the rule to start from, by default the first.
 
-    folds: whether small regular rules are inlined where they are used.
+    inlines_rules: whether small regular ones are inlined where they are used.
 
     Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
     """

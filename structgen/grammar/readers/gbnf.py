@@ -40,7 +40,7 @@ _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 def read(text: str, root: str = "root", *, inlines_rules: bool = True) -> Grammar:
     """The grammar of a text, starting from the rule `root`.
 
-    folds: whether small regular rules are inlined where they are used.
+    inlines_rules: whether small regular ones are inlined where they are used.
 
     Raises GrammarError (with line, column, rule), BudgetError.
     """

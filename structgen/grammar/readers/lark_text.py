@@ -171,14 +171,16 @@ class LarkText(Source):
     def _for_lark(self) -> str:
         """The text with terminals in place of nested schemas, and counts as Lark writes them."""
         pieces: list[str] = []
-        at = 0
+        at = width = 0  # width: characters that Lark's last line has so far
         for start, end, piece in self._replaced():
-            pieces += [self.text[at:start], piece]
-            at = end
-            line, column = self.place(end).line, self.place(end).column
-            off = len("".join(pieces).rpartition("\n")[2]) + 1 - column
+            for part in (self.text[at:start], piece):
+                _, broken, last = part.rpartition("\n")
+                width = len(last) if broken else width + len(last)
+                pieces.append(part)
+            at, place = end, self.place(end)
+            off = width + 1 - place.column
             if off:
-                self._moved.append((line, column + off, off))
+                self._moved.append((place.line, width + 1, off))
         pieces.append(self.text[at:])
         names = [*self.schemas, *self.lists, *self.tokens_named]
         if names:

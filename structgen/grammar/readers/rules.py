@@ -45,7 +45,7 @@ class RuleReader(Scanner, ABC):
     def grammar(self, start: str | None = None, *, inlines_rules: bool = True) -> Grammar:
         """The grammar of the text. start: the rule to start from, by default the first.
 
-        folds: whether small regular rules are inlined where they are used.
+        inlines_rules: whether small regular ones are inlined where they are used.
 
         Raises GrammarError (with line, column, rule), UnsupportedSchemaError, BudgetError.
         """

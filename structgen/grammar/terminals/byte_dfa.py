@@ -65,7 +65,7 @@ class _ByteDfa:
 
     def explore(self, state: int, vector: Vector) -> None:
         """Find what each byte does in the state of a vector."""
-        row, beyond = self._rows[state], []
+        row, multibyte = self._rows[state], []  # what characters behind ASCII lead to
         for chars, after in vector_moves(vector):
             to = self.number(after)
             for low, high in chars.ranges:
@@ -73,10 +73,10 @@ class _ByteDfa:
                     last = min(high, LAST_ASCII)
                     row[low : last + 1] = [to] * (last + 1 - low)
                 if high > LAST_ASCII:
-                    beyond.append((max(low, LAST_ASCII + 1), high, to))
-        beyond.sort()
+                    multibyte.append((max(low, LAST_ASCII + 1), high, to))
+        multibyte.sort()
         for lead, first, last, size, more in LEADS:
-            inside = [(max(a, first), min(b, last), to) for a, b, to in beyond if a <= last]
+            inside = [(max(a, first), min(b, last), to) for a, b, to in multibyte if a <= last]
             spans = [span for span in inside if span[0] <= span[1]]
             for block in _blocks(spans, 0, size):
                 row[lead + block] = self._block(spans, block * size, more)

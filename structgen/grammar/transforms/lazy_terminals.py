@@ -12,7 +12,7 @@ one terminal; one with many states stands for a language inside.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self
 
 from structgen.automata.pushdown.machine import Machine, TextMachine
@@ -23,7 +23,7 @@ from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import MatchState
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import has_assertions
-from structgen.regular.charset import CharSet, union_all
+from structgen.regular.charset import NONE, CharSet, union_all
 from structgen.regular.expressions.nodes import (
     Alt,
     Chars,
@@ -69,7 +69,7 @@ def with_lazy_terminals(grammar: Grammar) -> Grammar:
     laid = grammar.layout is not None or grammar.variants is not None or grammar.final
     if grammar.lexing != "free" or laid:
         return grammar
-    grammar = _with_lists(_without_needless_conditions(grammar))
+    grammar = _with_lists(_with_free_terminals(grammar))
     terminals = {
         name: replace(t, language=EMPTY, nested=LazyText(t.language, str(t)))
         if is_free(t) and is_large(t.language)
@@ -89,13 +89,14 @@ def is_free(terminal: Terminal) -> bool:
     )
 
 
-def _without_needless_conditions(grammar: Grammar) -> Grammar:
+def _with_free_terminals(grammar: Grammar) -> Grammar:
     """Terminals may end anywhere if nothing that can follow begins with a character of theirs."""
     numbers = {name: i for i, name in enumerate(grammar.terminals)}
     listed = list(grammar.terminals.values())
     if all(is_free(t) for t in listed):
         return grammar
     follow, _ = follow_sets(grammar, numbers)
+    first = cache(lambda j: _first(listed[j]))
     ignored = sum(1 << numbers[name] for name in grammar.ignore)
     terminals = dict(grammar.terminals)
     for i, terminal in enumerate(listed):
@@ -106,7 +107,7 @@ def _without_needless_conditions(grammar: Grammar) -> Grammar:
             behind = (1 << len(listed)) - 1
         inside = _alphabet(terminal.longer)
         if inside is not None and not any(
-            (first := _first(listed[j])) is None or inside & first for j in members(behind)
+            (begin := first(j)) is None or inside & begin for j in members(behind)
         ):
             terminals[terminal.name] = replace(terminal, longer=EMPTY)
     return replace(grammar, terminals=terminals)
@@ -127,7 +128,7 @@ def _alphabet(language: Regex) -> CharSet | None:
             return language.chars
         case Literal() | Words():
             texts = [language.text] if isinstance(language, Literal) else language.members()
-            return CharSet.of([(ord(c), ord(c)) for c in sorted(set("".join(texts)))])
+            return CharSet.chars("".join(texts))
         case Repeat():
             return _alphabet(language.body)
         case Concat() | Alt():
@@ -136,7 +137,7 @@ def _alphabet(language: Regex) -> CharSet | None:
             return None if None in found else union_all([c for c in found if c is not None])
         case SubAutomaton() if (whole := _all_that_matches(language)) is not None:
             return _alphabet(whole)
-    return CharSet.of([]) if language is EPSILON else None
+    return NONE if language is EPSILON else None
 
 
 def _all_that_matches(language: SubAutomaton) -> Regex | None:
@@ -171,19 +172,17 @@ def _with_lists(grammar: Grammar) -> Grammar:
     return replace(grammar, rules=rules, terminals=kept)
 
 
+@lru_cache(maxsize=4096)
 def is_large(language: Regex) -> bool:
     """Whether the automaton of a language has many states."""
     if written(language) > MANY_STATES:
         return True
-    try:
-        return len(_states(language)) > MOST_STATES
-    except BudgetError:
-        return True
-
-
-@lru_cache(maxsize=4096)
-def _states(language: Regex) -> Any:
-    return explored((language,), MOST_STATES)[0] if _may_multiply(language) else ()
+    if _may_multiply(language):
+        try:
+            explored((language,), MOST_STATES)
+        except BudgetError:
+            return True
+    return False
 
 
 def _may_multiply(language: Regex) -> bool:

@@ -164,8 +164,8 @@ class ClauseMatcher(ObjectMatcher):
                 undecided[clause] = None
             elif found is not None:
                 pending.append(found)
-        gone = {id(clause) for clause in near if clause not in undecided}  # of perhaps many clauses
-        kept = tuple([clause for clause in at.open_clauses if id(clause) not in gone])
+        gone = frozenset(near).difference(undecided)
+        kept = tuple([clause for clause in at.open_clauses if clause not in gone])
         return self.advance(at, key)._replace(open_clauses=kept), undecided, pending
 
     def _outcomes(

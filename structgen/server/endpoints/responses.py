@@ -17,7 +17,7 @@ from structgen.server.service import Asked, Service, finish_reason, messages_of,
 from structgen.server.settings import Limits
 
 Event = dict[str, Any]
-_NAMES = {  # of a kind of item: its field, the event of a piece, the event of the whole
+_NAMES = {  # of a kind of item: its field, and what the names of its events have
     "message": ("text", "output_text"),
     "function_call": ("arguments", "function_call_arguments"),
     "custom_tool_call": ("input", "custom_tool_call_input"),

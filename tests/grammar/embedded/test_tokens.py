@@ -37,7 +37,7 @@ GRAMMARS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_sequences_of_tokens_are_those_of_the_pattern(name: str) -> None:
-    """All sequences of up to four tokens; the mask allows a token iff it can be taken."""
+    """All sequences of up to four tokens; the mask allows a token iff `advance` does."""
     spec, pattern = GRAMMARS[name]
     constraint = sg.compile(spec, VOCABULARY)
     row = np.zeros(VOCABULARY.words, np.int32)
@@ -75,7 +75,7 @@ def test_end_tokens_end() -> None:
     assert not row[0] & 1
     state = constraint.advance(constraint.start, 1)
     assert constraint.mask_view(state)[0] & 1
-    assert constraint.advance(state, 0) == -2  # the end
+    assert constraint.advance(state, 0) == sg.FINAL
 
 
 @pytest.mark.parametrize("token", ["<[100000]>", "<missing>"])
@@ -113,8 +113,8 @@ def test_a_vocabulary_may_lack_bytes() -> None:
     ):
         row = constraint.mask_view(state)
         assert [t for t in range(len(TEXTS)) if row[0] >> t & 1] == allowed
-        taken = [t for t in range(len(TEXTS)) if constraint.advance(state, t) != sg.DEAD]
-        assert taken == allowed
+        read = [t for t in range(len(TEXTS)) if constraint.advance(state, t) != sg.DEAD]
+        assert read == allowed
 
 
 def test_specs_with_tokens_are_saved_and_loaded(tmp_path: Any) -> None:

@@ -123,6 +123,40 @@ def test_features_of_the_language(grammar: str, fits: list[str], fails: list[str
         assert lark_accepts(theirs, text) == (text in fits)
 
 
+@pytest.mark.parametrize(
+    ("braces", "tilde"),
+    [
+        ("{2}", "~2"),
+        ("{1,3}", "~1..3"),
+        ("{ 2 , 4 }", "~2..4"),
+        ("{,2}", "~0..2"),
+        ("{3,}", "~3..20"),
+    ],
+)
+def test_counts_in_braces_are_those_behind_a_tilde(braces: str, tilde: str) -> None:
+    """In rules and in terminals; Lark says what these accept."""
+    for grammar in ('start: "a"COUNT "b"', 'start: X "b"\nX: ("a" | "c")COUNT "x"'):
+        theirs = LarkParser(grammar.replace("COUNT", tilde))
+        ours = read(grammar.replace("COUNT", braces))
+        for count in range(8):
+            for text in ("a" * count + "b", "ac" * (count // 2) + "c" * (count % 2) + "xb"):
+                assert accepts(ours, text) == lark_accepts(theirs, text), text
+
+
+def test_errors_behind_what_lark_does_not_read_keep_their_place() -> None:
+    """Counts, tokens and schemas are written otherwise for Lark; errors show the text as it is."""
+    for line in (
+        'start: "a"{2,} "b"{,3} )',
+        'start: <[5]> <x> "a"{1,} )',
+        'start: %json {"type": "null"} %json 1 )',
+        'start: "a"{7,} %json {\n "type": "null"} "b"{2,} )',
+    ):
+        with pytest.raises(GrammarError) as caught:
+            read(line)
+        last = line.rpartition("\n")[2]
+        assert (caught.value.line, caught.value.column) == (line.count("\n") + 1, len(last))
+
+
 def test_terminals_carry_what_decides_lark_s_order() -> None:
     """Priority, width and length of the pattern, flags and literal text, as Lark has them."""
     text = 'start: "if"i NAME A\nNAME.3: /[a-z]{2,5}/\nA: "x" | "yz"\n'

@@ -118,7 +118,7 @@ def test_a_saved_one_is_loaded(tmp_path: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("grammar", "needless"),
+    ("grammar", "free"),
     [
         ('start: NAME "=" NAME\nNAME: /[a-z]+/', True),
         ('start: NAME ("x" | "=")\nNAME: /[a-z]+/', False),  # the x goes on with the name
@@ -128,11 +128,11 @@ def test_a_saved_one_is_loaded(tmp_path: object) -> None:
     ],
 )
 def test_a_terminal_is_free_if_nothing_behind_it_can_make_it_longer(
-    grammar: str, needless: bool
+    grammar: str, free: bool
 ) -> None:
     """Its condition is dropped then and only then, and the texts are Lark's either way."""
     rules = with_lazy_terminals(sg.Lark(grammar).rules())
-    assert lazy_terminals.is_free(rules.terminals["NAME"]) == needless
+    assert lazy_terminals.is_free(rules.terminals["NAME"]) == free
     real = RealLark(grammar)
     automaton = sg.Lark(grammar).automaton()
     assert isinstance(automaton, GrammarAutomaton)
