@@ -1,5 +1,5 @@
 # make demo    writes JSON with the shipped model        make test    runs the tests
-# make test-thorough  runs those that take long: training, whole benchmark commands, notebooks
+# make test-thorough  runs those that take long: distributions, whole comparisons, training, notebooks
 # make lint    ruff and mypy                             make clean   removes what these made
 # make test-matrix  runs some tests with the oldest and the newest releases of other packages
 # make bench   runs jsonschemabench, as in make bench ARGS='masks --help'

@@ -23,6 +23,7 @@ NO_READER = 141
 #: The module of each, with `add_parser(commands)` and `run(args) -> int`, and what it is for.
 COMMANDS = {
     "suite": ("suite.command", "run the official JSON Schema Test Suite"),
+    "pack": ("pack", "make a pack of cases out of schemas of your own"),
     "masks": ("masks.command", "measure masks on MaskBench cases, or on a grammar"),
     "start": ("start", "measure the first mask: fresh environment, new process, warm process"),
     "growth": ("growth", "measure whether a token costs more in a longer text of a grammar"),

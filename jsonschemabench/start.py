@@ -120,7 +120,8 @@ def _fresh_environment() -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         if kept.is_dir():
             shutil.copytree(kept, Path(folder) / "kernels")
-        yield os.environ | {"STRUCTGEN_CACHE": folder, "XDG_CACHE_HOME": folder}
+        writes_bytecode = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        yield writes_bytecode | {"STRUCTGEN_CACHE": folder, "XDG_CACHE_HOME": folder}
 
 
 def _child(

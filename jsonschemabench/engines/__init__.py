@@ -19,6 +19,10 @@ ENGINES = {
 
 def engine_class(name: str) -> type[Engine]:
     """The class of an engine. EngineMissingError when it is unknown or not installed."""
+    if name.startswith("structgen@"):
+        from jsonschemabench.engines.variant import variant
+
+        return variant(name)
     if name not in ENGINES:
         raise EngineMissingError(
             f"there is no engine {name!r}", expected="one of " + ", ".join(ENGINES)

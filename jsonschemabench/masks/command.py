@@ -17,7 +17,7 @@ from jsonschemabench.data.cases import Case, Instance
 from jsonschemabench.engines import ENGINES, available
 from jsonschemabench.engines.engine import Engine, Refused, Spec
 from jsonschemabench.errors import BenchError
-from jsonschemabench.masks.job import USES, MaskJob, start
+from jsonschemabench.masks.job import CLOCKS, USES, MaskJob, start
 from jsonschemabench.masks.tables import failures, tables
 from jsonschemabench.running import outcomes
 from jsonschemabench.running.results import Writer, header
@@ -65,6 +65,13 @@ def add_parser(commands: Any) -> None:
     add_lexing(work)
     vocab.add_options(parser)
     add_run_options(parser, DEFAULT_ENGINES, "masks.jsonl")
+    parser.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        default="wall",
+        help="cpu: the time that the thread computes, for a machine that others use as well; "
+        "what threads of an engine's own do is not in it (default: wall)",
+    )
 
 
 def add_lexing(group: Any) -> None:
@@ -131,11 +138,12 @@ def run(args: argparse.Namespace) -> int:
         "limit": args.limit,
         "time_limit": args.time_limit,
         "memory_limit": args.memory_limit,
+        "clock": args.clock,
     }
     begun = header("masks", engines, vocabulary, options)
     with Writer(args.out, begun, fresh=args.fresh) as writer:
         runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out)
-        records = runner.run(work, Jobs(vocabulary), record_of)
+        records = runner.run(work, Jobs(vocabulary, args.clock), record_of)
     if isinstance(work, cases.Pack):
         left_out += work.left_out
     print(tables(writer.header, records, list(engines)))
@@ -148,8 +156,9 @@ def run(args: argparse.Namespace) -> int:
 class Jobs:
     """Makes the job of a case for each engine in turn; the tokens are made once for all."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, clock: str = "wall") -> None:
         self._vocabulary = vocabulary
+        self._clock = clock
         self._case: Case | None = None
         self._tokens: list[list[int]] = []
 
@@ -162,7 +171,8 @@ class Jobs:
         if self._case is not case:
             self._tokens = [vocab.encode(self._vocabulary, i.text) for i in case.instances]
             self._case = case
-        return MaskJob(Spec(kind, case.texts[kind], lexing=case.lexing), self._tokens)
+        spec = Spec(kind, case.texts[kind], lexing=case.lexing)
+        return MaskJob(spec, self._tokens, self._clock)
 
 
 def dialect(case: Case, engine: type[Engine]) -> str | None:

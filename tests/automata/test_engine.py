@@ -226,6 +226,7 @@ def test_a_frame_that_could_not_begin_is_no_model_for_others(
     assert engine.run(at, b'"},{"a":"x"}]')[0] == sg.DEAD
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize(
     "schema",

@@ -81,6 +81,7 @@ TOKENS = (
 ESCAPED = (rb"\u0061", rb"\u00", rb"61", rb'\u0061":1,"a', rb'\u0061":1,"a"')
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("index", range(len(SCHEMAS)))
 def test_tokens_that_hold_keys_are_allowed_as_their_bytes_are(holder: str, index: int) -> None:

@@ -122,6 +122,7 @@ def test_alternatives_wait_until_they_are_told_apart(text: str) -> None:
         check(limited, text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("style", FORMATS.values(), ids=lambda style: style.name)
 def test_calls_come_when_they_are_whole(style: CallFormat) -> None:
     """One after the other, in random calls of every format; none is taken back."""

@@ -109,6 +109,7 @@ def test_lazy_saved_and_loaded_constraints_give_the_same_rows(
     agree(lazy, sg.load(tmp_path / "g", VOCABULARY), 150)
 
 
+@pytest.mark.thorough
 @given(schema=schemas(), order=st.sampled_from(["declared", "any"]), seed=st.integers(0, 999))
 @EASY
 def test_whatever_the_schema_and_wherever_it_is_saved(

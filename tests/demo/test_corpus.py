@@ -65,6 +65,7 @@ def test_another_process_draws_the_same_examples() -> None:
         assert ast.literal_eval(done.stdout) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_every_answer_fits_its_schema_in_the_declared_order(split: Split) -> None:
     """The jsonschema library accepts each answer, and its keys have the schema's order."""
@@ -108,6 +109,7 @@ def words_of(examples: list[Example]) -> set[str]:
     return {w.lower() for t in texts for w in re.findall(r"\b[^\W\d_]{3,}\b(?!-\d)", t)}
 
 
+@pytest.mark.thorough
 def test_names_and_words_of_the_two_splits_do_not_meet() -> None:
     """Only closed words (enum members, fixed endings) occur in answers of both splits."""
     shared = words_of(drawn(4000)) & words_of(drawn(4000, "eval"))

@@ -148,6 +148,7 @@ def test_the_examples_use_values_that_were_not_trained_on() -> None:
     assert held_out("OPS-271")
 
 
+@pytest.mark.thorough
 def test_a_constrained_answer_always_fits_its_schema(main_model: tuple[Any, Any]) -> None:
     """Under the constraint each answer to unseen prompts is valid and most fields are right."""
     score = evaluate(*main_model, unseen(12), constraint=True)

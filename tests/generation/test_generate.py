@@ -117,6 +117,7 @@ def test_probabilities_are_those_of_the_model(generator: Generator, words: Naive
         assert result.mass_removed.dtype == result.token_logprobs_raw.dtype == np.float64
 
 
+@pytest.mark.thorough
 def test_samples_follow_the_masked_distribution(
     generator: Generator, words: NaiveConstraint
 ) -> None:

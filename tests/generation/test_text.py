@@ -93,6 +93,7 @@ SCHEMA = sg.JsonSchema(
 )
 
 
+@pytest.mark.thorough
 def test_a_text_that_may_not_end_is_closed(generator: Generator) -> None:
     """JSON stays JSON: the stop stays inside its string, and the shortest ending follows."""
     seen = 0

@@ -71,6 +71,7 @@ def test_what_was_saved_is_taken_back(name: str) -> None:
     use(GrammarAutomaton.restored(saved(name)))
 
 
+@pytest.mark.thorough
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(["free", "viable", "doubtful", "layout", "guided"]), st.data())
 def test_changed_numbers_do_no_harm(name: str, data: st.DataObject) -> None:

@@ -141,6 +141,7 @@ def test_widths_that_are_wanted_can_be_written(laid_out: tuple[Grammar, Indentat
                 begun = int(nexts[begun, space])
 
 
+@pytest.mark.thorough
 def test_all_places_lead_on(laid_out: tuple[Grammar, Indentation]) -> None:
     """Without what indentation makes; in brackets behind a line break, too."""
     grammar, layout = laid_out

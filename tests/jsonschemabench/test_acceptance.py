@@ -11,6 +11,7 @@ from jsonschemabench import acceptance
 from jsonschemabench.main import main
 
 
+@pytest.mark.thorough
 def test_the_table_has_every_rule(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,3 +157,25 @@ def test_an_engine_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyP
     ]
     with pytest.raises(EngineMissingError, match="no engine can be measured"):
         available(["llguidance"])
+
+
+def test_a_variant_has_a_constant_set_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its module and where it was imported by name, and nowhere else."""
+    from structgen.constraint import compiler, constraint
+    from structgen.vocabulary import table
+
+    for module in (constraint, compiler):
+        monkeypatch.setattr(module, "MAX_BYTES", module.MAX_BYTES)  # is put back in the end
+    monkeypatch.setattr(table, "MAX_BYTES", 0, raising=False)
+    variant = engine_class("structgen@constraint.constraint.MAX_BYTES=12345")
+    assert variant.name == "structgen@constraint.constraint.MAX_BYTES=12345"
+    variant().prepare(VOCABULARY)
+    assert (constraint.MAX_BYTES, compiler.MAX_BYTES) == (12345, 12345)
+    assert vars(table)["MAX_BYTES"] == 0
+
+
+@pytest.mark.parametrize("setting", ["masks.nothing.A=1", "masks.shared.A=1", "x"])
+def test_a_variant_of_nothing_is_an_error(setting: str) -> None:
+    """Neither a module, nor a constant, nor a value."""
+    with pytest.raises(EngineMissingError, match="there is no variant"):
+        engine_class(f"structgen@{setting}")

@@ -18,6 +18,7 @@ from structgen import Vocabulary
 BYTES = Vocabulary([*(bytes((i,)) for i in range(256)), b"."], eos_ids=[256])
 
 
+@pytest.mark.thorough
 def test_a_batch_stays_full_and_every_token_is_masked() -> None:
     """Requests of 1, 2 and 3 tokens, two at a time: their steps, and the masks they end with."""
     engine = StructgenEngine()
@@ -42,6 +43,7 @@ def test_a_batch_stays_full_and_every_token_is_masked() -> None:
     assert np.all(np.array(times) > 0)
 
 
+@pytest.mark.thorough
 def test_the_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From a pack of cases; too few of them for a batch are refused."""
     pack = tmp_path / "pack.jsonl.gz"

@@ -54,6 +54,7 @@ def vocabulary() -> sg.Vocabulary:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
 @pytest.mark.parametrize("keys", [False, True], ids=["value", "key"])
 def test_a_bit_is_set_where_the_token_can_be_read(

@@ -93,6 +93,7 @@ def test_masks_say_what_can_be_read_however_they_were_found(
     walked(constraint, Random(seed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("most", [2, 3, 12])
 @pytest.mark.parametrize("kinds", ["string", ["string", "null"], ["string", "integer"]])
 @given(st.integers(0, 999), st.sampled_from([{}, {"maxItems": 5}, {"minItems": 2}]))

@@ -41,6 +41,7 @@ for logits in ("*fp32", "*bf16", "*fp16"):
 """
 
 
+@pytest.mark.thorough
 def test_the_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
     """To machine code of compute capability 9.0, for every type of logits."""
     if importlib.util.find_spec("triton") is None:

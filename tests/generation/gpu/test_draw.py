@@ -111,6 +111,7 @@ def case(n: int, size: int, dtype: torch.dtype, spread: float = 3.0) -> tuple[to
     return logits, allowed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_draw_is_that_of_the_sampler(path: str, dtype: torch.dtype) -> None:
@@ -130,6 +131,7 @@ def test_every_length_of_a_row(path: str, size: int) -> None:
     assert check(path, logits, allowed, samplers, [0.1, 0.2, 0.7]) == 0
 
 
+@pytest.mark.thorough
 def test_a_vocabulary_of_real_size() -> None:
     """128,256 tokens in blocks as on a GPU: the usual samplers are decided by the kernels."""
     need_kernels()
@@ -144,6 +146,7 @@ def test_a_vocabulary_of_real_size() -> None:
         check_line(i, line, expected, exact=chosen[i].temperature == 1.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", PATHS)
 def test_batches(path: str) -> None:
     """Many sequences with different samplers and numbers in one step."""
@@ -162,6 +165,7 @@ samplers = st.builds(
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", PATHS)
 @settings(max_examples=12)
 @given(weights, weights, samplers)
@@ -224,6 +228,7 @@ def test_broken_logits_show_in_the_normalizer(path: str) -> None:
     assert not np.isfinite(found[:, columns.LOG_RAW - columns.TOKEN]).any()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2000, 4500], ids=["tokens", "groups"])
 def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
     size: int, monkeypatch: pytest.MonkeyPatch

@@ -192,6 +192,7 @@ ALL = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", [None, Scheme.IID, Scheme.WOR])
 @pytest.mark.parametrize("transforms", [[t] for t in ALL] + [ALL])
 def test_drafts_meet_the_distribution_of_their_path(

@@ -71,6 +71,7 @@ def test_positions_and_spots_of_the_seventeen_strings(seventeen_measured: Alignm
         assert [p for _, p in (*spot.wanted, *spot.left)] == pytest.approx([1 / 2, 1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pattern", ["aaa|b[abc]{2}", "(ab|ba)*c?", "a*b|c{2,3}"])
 def test_estimates_cover_the_enumerated_figures(pattern: str) -> None:
     """Over twenty seeds both divergences lie within two standard errors nearly always."""

@@ -203,6 +203,7 @@ def undefined(text: str) -> int:
     return count
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stepper", [AwrsStep(), MaskStep()])
 def test_no_undefined_name_in_ten_thousand_tokens(stepper: Stepper) -> None:
     """The toy language with its symbol table; without the monitor most programs are wrong."""
@@ -316,6 +317,7 @@ SQL_PIECES = (
 ).split("|")
 
 
+@pytest.mark.thorough
 def test_sql_walks_name_only_what_exists(database: sqlite3.Connection) -> None:
     """Ten thousand tokens of queries: each name is a column, table or alias; some of them run."""
     vocabulary = sg.Vocabulary([p.encode() for p in SQL_PIECES], eos_ids=[len(SQL_PIECES) - 1])

@@ -84,6 +84,7 @@ def test_the_weights_of_steps_telescope(critic: Any, text: Tokens) -> None:
     assert steps == [after - before for before, after in pairwise(prefixes)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("one", "other"), list(product(CRITICS[:7], repeat=2)))
 @given(text=texts)
 def test_products_add_logs(one: Critic, other: Critic, text: Tokens) -> None:
@@ -142,6 +143,7 @@ def test_the_joined_distribution_is_the_models_times_the_weights(critics: Sequen
         assert math.exp(distribution.log_probs[tokens]) == pytest.approx(weight / total)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("critics", [[NO_CC], [HAS_B], [LIKES_A], [NO_CC, NO_BA]])
 def test_steps_weigh_properly_under_critics(
     critics: Sequence[Critic], scripted: ScriptedDraws
@@ -171,6 +173,7 @@ def test_steps_weigh_properly_under_critics(
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inside", ["mask", "awrs"])
 def test_smc_with_critics_comes_near_the_distribution(inside: Any) -> None:
     """Populations with twists and predicates: close to the enumerated distribution."""

@@ -32,6 +32,7 @@ def counts(kind: Resampling, weights: object, count: int, rng: object) -> object
     return np.bincount(found, minlength=len(weights))  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 @given(parts=WEIGHTS, count=st.integers(1, 9))
 def test_the_mean_counts_are_the_weights(parts: list[int], count: int) -> None:
     """Over all random numbers, index i comes count * weight times; by a fine grid."""

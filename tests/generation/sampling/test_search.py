@@ -132,6 +132,7 @@ def test_a_ranking_of_many_tokens_grows() -> None:
     assert seen == whole.tolist()
 
 
+@pytest.mark.thorough
 @given(st.integers(0, 10**6), st.sampled_from(["max", "mean"]), st.integers(1, 3))
 def test_monte_carlo_finds_the_best_with_enough_budget(
     seed: int, backup: str, rollouts: int
@@ -160,6 +161,7 @@ def test_monte_carlo_keeps_its_budget(seed: int, budget: int, rollouts: int) -> 
     assert posterior.model_rows <= budget
 
 
+@pytest.mark.thorough
 def test_monte_carlo_gets_better_with_budget() -> None:
     """The mean over seeds of the best score rises with the budget, past that of plain draws."""
 

@@ -36,6 +36,7 @@ def test_best_first_finds_the_most_probable_texts_of_a_language_model(
     assert [sample.tokens for sample in found] == ranked[:3]
 
 
+@pytest.mark.thorough
 def test_tree_search_follows_a_score(
     generator: sg.Generator, ranked: list[tuple[int, ...]]
 ) -> None:

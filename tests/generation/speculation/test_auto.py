@@ -193,6 +193,7 @@ def test_an_heir_knows_what_its_kind_knew() -> None:
 FOR_DEMO = ("model", "medusa", "eagle")  # these go with the demo model
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in FOR_DEMO])
 def test_every_name_writes_what_is_written_without_it(double: Generator, name: str) -> None:
     """Token for token, greedy and drawn, in batches of mixed specs, with what was learned."""

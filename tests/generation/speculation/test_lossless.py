@@ -88,6 +88,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> ExactLoop:
     return ExactLoop(scripted_draws(monkeypatch), TOY, LAWS, SMALL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("builder", "rule"),
     [
@@ -171,6 +172,7 @@ def test_weights_by_what_can_follow_give_the_model_s_own_distribution(loop: Exac
     assert distance(replace(toy, weigh=None).text_distribution(), wanted) > 0.05
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("builder", "temperature", "pattern"),
     [(BestFirst(), 1.0, None), (BestFirst(), 0.5, None), (Static("wor"), 1.0, "(a|bc?){1,2}")],
@@ -295,6 +297,7 @@ def sample(count: int, seed: int, **how: Any) -> Counter[tuple[int, ...]]:
 SAMPLED = Fixed(Budget(4, depth=2, width=2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("builder", "rule", "count"),
     [
@@ -320,6 +323,7 @@ class NoResidual(RecursiveRejection):
         return Plan(plan.accept, (1.0 - plan.accept.sum()) * fork.p)
 
 
+@pytest.mark.thorough
 def test_the_test_by_sampling_finds_mistakes() -> None:
     """With far fewer texts."""
     drafter = Drafting(StochasticBeam(), LAWS)
@@ -433,6 +437,7 @@ def test_a_mask_for_each_depth_writes_what_is_not_allowed(loop: ExactLoop) -> No
         loop.text_distribution(BestFirst(), write)
 
 
+@pytest.mark.thorough
 def test_random_numbers_shared_with_the_drafter_bend_the_distribution() -> None:
     """Drafts that know what the verifier will draw are kept too often."""
 

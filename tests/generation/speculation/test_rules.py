@@ -93,6 +93,7 @@ def heavy(q: Doubles) -> Callable[[tuple[int, ...]], bool]:
     return lambda drawn: bool(q[list(drawn)].sum() > 0.5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rule", "scheme"), PAIRS, ids=IDS)
 def test_a_lossless_rule_writes_the_distribution(rule: AcceptRule, scheme: Scheme) -> None:
     """Over all draws, with and without points, for any number of draws; and it accepts no more

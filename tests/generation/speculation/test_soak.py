@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.fuzz.soak import Soak
 
 
+@pytest.mark.thorough
 def test_mixed_requests_by_several_threads() -> None:
     """Batches, streams, dropped streams and raising hooks, with all drafters; also compared."""
     report = Soak(1).run(48, seed=2, threads=3)

@@ -51,6 +51,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

@@ -69,6 +69,7 @@ def automaton_of(of: Grammar) -> Automaton | None:
         return None
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(grammars())
 def test_exactly_the_texts_that_can_be_cut_so_are_read(of: Grammar) -> None:
@@ -78,6 +79,7 @@ def test_exactly_the_texts_that_can_be_cut_so_are_read(of: Grammar) -> None:
         assert (automaton is not None and reads(automaton, text)) == accepts(of, text)
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(grammars(), st.integers(0, 1 << 30))
 def test_no_position_is_a_dead_end_and_completions_are_shortest(of: Grammar, seed: int) -> None:

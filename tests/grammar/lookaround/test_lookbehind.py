@@ -167,6 +167,7 @@ def random_grammar(draw: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.thorough
 def test_random_grammars_read_what_lark_reads() -> None:
     """Of all shapes; most of them fit some short text."""
     fitting = 0

@@ -132,6 +132,7 @@ def random_grammar(draw: random.Random) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1 << 30), lexing=st.sampled_from(ORDERED))
 def test_random_grammars_read_what_is_to_be_read(seed: int, lexing: Lexing) -> None:

@@ -117,6 +117,7 @@ def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
     assert [ours(found, text) for text in texts] == [length(pattern, text) for text in texts]
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(patterns(looks=True), TEXTS)
 def test_assertions_hold_where_re_says(pattern: str, texts: list[str]) -> None:

@@ -13,6 +13,7 @@ from jsonschemabench.aligned.tasks import FAMILIES, tasks
 from jsonschemabench.main import main
 
 
+@pytest.mark.thorough
 def test_quick_prints_one_json_object(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

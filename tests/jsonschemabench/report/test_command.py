@@ -107,6 +107,7 @@ def test_the_page_needs_nothing_else(results: Path, tmp_path: Path) -> None:
     assert len(page.scripts) == 1
 
 
+@pytest.mark.thorough
 def test_ids_are_unique(results: Path, tmp_path: Path) -> None:
     """Also with two runs, whose plots come from the same code."""
     page = Page(made(tmp_path, results, results, plots=True))
@@ -114,6 +115,7 @@ def test_ids_are_unique(results: Path, tmp_path: Path) -> None:
     assert len(ids) == len(set(ids)) > 0
 
 
+@pytest.mark.thorough
 def test_texts_of_the_results_are_shown_and_never_run(tmp_path: Path) -> None:
     """Names, messages, instances and schemas with tags in them add no tag."""
     plain = Page(made(tmp_path, write(tmp_path / "plain.jsonl", run_records()), plots=True))
@@ -333,6 +335,7 @@ def test_a_browser_sorts_and_filters(results: Path, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_plots_are_written_when_asked(results: Path, tmp_path: Path) -> None:
     """As PNG and SVG, named by what they show."""
     made(tmp_path, results, options=("--plots", str(tmp_path / "plots")), plots=True)

@@ -173,6 +173,7 @@ def pairs(served: Served, root: int, expected: Expected) -> list[tuple[int, Plac
     return found
 
 
+@pytest.mark.thorough
 @given(WORDS, SEEDS, st.integers(-1, 8), FLAGS, st.booleans())
 @example({""}, 0, -1, 1, True)
 @example({"", "a"}, 0, 3, 3, True)
@@ -194,6 +195,7 @@ def test_words_are_read_in_all_spellings_and_other_texts_as_without_them(
             assert served.tables.accept[q] == (machine.accept[rest] if rest >= 0 else DEAD)
 
 
+@pytest.mark.thorough
 @given(WORDS, SEEDS, st.integers(-1, 8), FLAGS)
 def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_come(
     words: set[str], seed: int, free: int, flags: int
@@ -216,6 +218,7 @@ def test_states_are_guarded_by_the_words_that_begin_so_where_nothing_else_may_co
             assert allowed(t, 0, q) == (word in expected.begun(place))
 
 
+@pytest.mark.thorough
 @given(WORDS, SEEDS, FLAGS)
 def test_each_state_says_from_where_it_came(words: set[str], seed: int, flags: int) -> None:
     """By the byte that is named, the state before leads to it; from letter to letter it is made."""

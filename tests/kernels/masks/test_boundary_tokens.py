@@ -85,6 +85,7 @@ def answers(seed: int) -> tuple[TwinMachine, Vocabulary, list[tuple[int, Place]]
     return machine, vocabulary, codes
 
 
+@pytest.mark.thorough
 def test_the_seeds_have_ends_of_both_kinds() -> None:
     """Many walks are whole though tokens cross; some lexemes' ends must be looked at each."""
     crossing = each = 0

@@ -33,6 +33,7 @@ def example(seed: int) -> tuple[TwinMachine, Served, Vocabulary, list[tuple[int,
     return machine, served, random_vocabulary(rng, machine, [place for _, place in found]), found
 
 
+@pytest.mark.thorough
 @given(SEEDS)
 def test_walking_along_finds_all_tokens(seed: int) -> None:
     """Guards included, and what is read behind the end of the lexeme."""
@@ -62,6 +63,7 @@ def walk_below(
     return row, ends[: stack[-2]].tolist()
 
 
+@pytest.mark.thorough
 @given(SEEDS)
 def test_walking_below_finds_what_the_ends_of_tokens_lead_to(seed: int) -> None:
     """Tokens of which the rest can be read, and the nodes after whose bytes the text may end."""

@@ -109,6 +109,7 @@ def test_positions_read_what_re_reads(pattern: str) -> None:
         assert accepts(automaton, text) == bool(oracle.fullmatch(text)), (pattern, text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -389,6 +390,7 @@ def test_behind_what_no_text_can_undo_any_text_follows(pattern: str, begun: str)
     assert here == there  # a state of the lexicon
 
 
+@pytest.mark.thorough
 def test_groups_hold_whole_characters() -> None:
     """A group is named only when all its characters are in the ranges."""
     groups = byte_groups.groups()

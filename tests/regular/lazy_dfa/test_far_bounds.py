@@ -184,6 +184,7 @@ WANTED += [{"not": {"pattern": f"^{pattern}$"}} for pattern in DENIED]
 WANTED += [{**wanted, "pattern": "^[ab]*$"} for wanted in WANTED[-3:]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wanted", WANTED)
 def test_masks_are_those_of_reading_each_token(wanted: dict[str, Any]) -> None:
     """From the start to where no more may follow, with tokens as long as bounds are near."""

@@ -90,6 +90,7 @@ def leads_on_everywhere(automaton: ProductAutomaton) -> bool:
     return True
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(SETS)
 def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:

@@ -76,6 +76,7 @@ def test_the_automaton_has_the_moves_of_its_states(name: str) -> None:
         assert bool(automaton.ends[number]) == matches(format_built(name), text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_may_follow_in_any_order_does(name: str) -> None:
     """As many of the characters `again` as a state says may be read from there."""
@@ -110,6 +111,7 @@ def test_what_may_follow_again_is_known_before_a_state_is_looked_at(name: str) -
         assert automaton.often[state] == told[state] or not told[state]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FORMATS)
 def test_what_a_state_has_of_another_is_so(name: str) -> None:
     """Beside its own characters, a state with a `base` leads on as that does."""

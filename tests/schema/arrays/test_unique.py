@@ -112,6 +112,7 @@ def allowed(constraint: sg.Constraint, state: int) -> list[int]:
     return [token for token in found if token < len(PIECES) or token == END]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("schema", [*schemas()], ids=json.dumps)
 @settings(max_examples=12)
 @given(seed=st.integers(0, 99_999), order=st.sampled_from(["declared", "any"]))

@@ -68,6 +68,7 @@ def valid(text: str) -> bool:
 LABELS = st.text(LETTERS, min_size=1, max_size=6)
 
 
+@pytest.mark.thorough
 @given(st.lists(LABELS, min_size=1, max_size=3), st.sampled_from(DOTS))
 def test_names_of_many_scripts_are_judged_as_the_idna_package_does(
     labels: list[str], dot: str
@@ -112,6 +113,7 @@ def test_long_labels_never_pass_the_limit(one: str, other: str, data: st.DataObj
     assert fits(text[:11]) == valid(text[:11]), text
 
 
+@pytest.mark.thorough
 def test_labels_of_greek_letters_may_fill_all_of_the_63_characters() -> None:
     """They are measured letter by letter."""
     rng = random.Random(1)
@@ -120,6 +122,7 @@ def test_labels_of_greek_letters_may_fill_all_of_the_63_characters() -> None:
         assert fits(text) == (len(punycode(text)) <= 59), text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("window", sorted(LIMITS))
 def test_as_many_letters_as_the_table_says_always_fit(window: int) -> None:
     """A search for long Punycodes finds none that is too long, and some that are nearly so."""
@@ -158,6 +161,7 @@ def test_sizes_add_up() -> None:
     assert Size().with_ascii().length == 1
 
 
+@pytest.mark.thorough
 def test_walks_end_well_wherever_they_go() -> None:
     """From every state that a random walk reaches some name can be finished."""
     rng = random.Random(4)

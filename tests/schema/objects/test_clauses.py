@@ -178,6 +178,7 @@ def test_exists_never_equals_for_all() -> None:
     assert ForAll("a", FALSE) == ForAll("a", FALSE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("letters", "most", "lengths"), [("abcdef", 2, (3,)), ("abcd", 2, (2, 3)), ("abcde", 3, (2,))]
 )

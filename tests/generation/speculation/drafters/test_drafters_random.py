@@ -84,6 +84,7 @@ def surprise(drafter: Any, rule: Any, seed: int = 0) -> float:
     return (statistic - (cells - 1)) / math.sqrt(2 * (cells - 1))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "drafter",
     [
@@ -117,6 +118,7 @@ class Mistaken(StandDrafter):
         return session
 
 
+@pytest.mark.thorough
 def test_a_drafter_that_tells_another_distribution_is_noticed() -> None:
     """The test above can fail."""
     assert surprise(Mistaken(), RecursiveRejection()) > DEEPEST

@@ -83,6 +83,7 @@ OBJECT = sg.JsonSchema(
 )
 
 
+@pytest.mark.thorough
 def test_the_budget_may_end_anywhere_in_a_draft(double: Generator) -> None:
     """For every budget from the least: closed at the same token, by the same tokens."""
     reasons = set()
@@ -118,6 +119,7 @@ THINK = sg.sequence(
 )
 
 
+@pytest.mark.thorough
 def test_a_mode_switches_in_the_middle_of_a_draft(double: Generator) -> None:
     """From thinking to JSON: drafts run across the border and are kept."""
     bias = penalties.Bias(dict.fromkeys("<", 6.0))
@@ -132,6 +134,7 @@ def test_a_mode_switches_in_the_middle_of_a_draft(double: Generator) -> None:
     assert across == 12
 
 
+@pytest.mark.thorough
 def test_tags_may_come_and_go_within_drafts(double: Generator) -> None:
     """Free text, a tag, free text again; the end of text inside a draft is refused there."""
     tag = sg.Tag("<a>", sg.Regex("[ab]{1,3}"), "</a>")
@@ -170,6 +173,7 @@ def test_the_end_token_is_no_draft(double: Generator) -> None:
     assert "eos" in reasons
 
 
+@pytest.mark.thorough
 def test_stop_sequences_end_texts_in_drafts(double: Generator) -> None:
     """Before the stop where that may be, behind it where it must be; nothing of it is shown."""
     reasons = set()

@@ -111,6 +111,7 @@ def exact_law(generator: Generator) -> dict[tuple[int, ...], float]:
     return distribution
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("builder", "rule"),
     [

@@ -65,6 +65,7 @@ def assert_same(generator: Generator, drafter: Any, **options: Any) -> list[Any]
     return [b.stats for b in fast]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}, {"seed": 1, "top_p": 0.8}])
 @pytest.mark.parametrize("kind", ["near", "far", "sliding", "mamba"])
 def test_whatever_model_drafts_the_texts_stay(

@@ -140,6 +140,7 @@ def test_layers_that_do_not_exist_are_refused(generator: Generator) -> None:
     assert spread(6, 6) == tuple(range(6))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}])
 @pytest.mark.parametrize(
     "selector",
@@ -176,6 +177,7 @@ def test_layers_that_matter_suffice(generator: Generator, layers: tuple[int, ...
         assert result.stats.accepted == result.stats.drafted > 0
 
 
+@pytest.mark.thorough
 def test_swift_leaves_out_what_does_nothing(generator: Generator) -> None:
     """From a bad start the search climbs to layers that draft everything rightly."""
     search = Swift(4 / 6, every=1, window=16, trials=200)
