@@ -134,12 +134,12 @@ def is_inline(source: str) -> bool:
 
 def is_grammar(source: str) -> bool:
     """Whether SPEC names a grammar: by the ending of a file, or one that is shipped."""
-    from structgen.grammar.shipped import NAMES
-
     if is_inline(source):
         return False
-    if Path(source).suffix in GRAMMAR_ENDINGS:
-        return True
+    if ending := Path(source).suffix:
+        return ending in GRAMMAR_ENDINGS
+    from structgen.grammar.shipped import NAMES
+
     return source in NAMES and not Path(source).exists()
 
 

@@ -20,7 +20,7 @@ from structgen.automata.lexer.lexer import End, LexState, Row
 if TYPE_CHECKING:
     from structgen.automata.pushdown.machine import Frame, KeySet
 
-MAX_MANY = 256  # rows computed of kinds of states of which there are very many
+MAX_MANY = 32  # rows computed of kinds of states of which there are very many
 
 
 @dataclass(frozen=True, eq=False)
