@@ -21,6 +21,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import torch
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 from referencing.exceptions import Unresolvable
@@ -73,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     found = list(_schemas(args))
     if not found:
         raise BenchError("there are no JSON Schemas", expected="folders with .json files")
+    torch.set_num_threads(1)  # the model is small: threads would wait for each other
     generator = sg.Generator(str(model_path()))
     rng = random.Random(args.seed)
     left_out: Counter[str] = Counter()
