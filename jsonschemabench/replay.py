@@ -22,14 +22,15 @@ from structgen.errors import StructgenError
 from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
-from structgen.generation.speculation.drafters.jacobi.lookahead import LookaheadDrafter
+from structgen.generation.speculation.drafters.jacobi import JacobiDrafter, LookaheadDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
-from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter
-from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDrafter
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.ngrams import (
+    RecyclingDrafter,
+    StandDrafter,
+    TrigramDrafter,
+)
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.replay import Record, Replayed, replay
 from structgen.vocabulary.vocabulary import Vocabulary
