@@ -33,6 +33,7 @@ from structgen.generation.speculation.drafters.suffix import SuffixDrafter
 from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.replay import Record, Replayed, replay
+from structgen.util.tables import columns
 from structgen.vocabulary.vocabulary import Vocabulary
 
 DRAFTERS: dict[str, Callable[[], Any]] = {
@@ -141,12 +142,7 @@ def table(done: dict[str, Replayed]) -> str:
     for name, one in sorted(done.items(), key=lambda item: -item[1].tokens_per_forward):
         found = figures(one)
         rows.append([name, *(f"{found[key]:.2f}" for key in list(found)[1:])])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *cells in rows:
-        right = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-        lines.append("  ".join([name.ljust(widths[0]), *right]))
-    return "\n".join(lines)
+    return columns(rows)
 
 
 def vocabulary(path: str | None) -> Vocabulary:
