@@ -91,7 +91,7 @@ def demo_pairs() -> Iterator[tuple[Doubles, Doubles]]:
     from structgen import demo
     from structgen.generation.distribution import Sampler
     from structgen.generation.prompts import encode_prompt
-    from structgen.generation.speculation.models.load import load_draft_model
+    from structgen.generation.speculation.models.reader import load_draft_model
     from structgen.masks import bitmask
 
     generator = structgen.Generator(demo.model_path())

@@ -32,6 +32,7 @@ import numpy.typing as npt
 import structgen as sg
 from jsonschemabench.data import vocab
 from jsonschemabench.errors import BenchError
+from structgen.util.tables import markdown, markdown_line
 
 RUNS = 200
 SECONDS = 1.0  # for each figure, at least
@@ -61,17 +62,17 @@ def run(args: argparse.Namespace) -> int:
     constraint, states = many_rows(vocab.load(args), max(sizes))
     words = constraint.vocabulary.words
     print(f"{constraint.vocabulary.size:,} tokens, rows of {4 * words:,} bytes, µs\n")
-    print("| one state | µs |\n|---|---|")
-    for name, took in one_by_one(constraint, states).items():
-        print(f"| {name} | {took:.2f} |")
-    pair = f"one thread | {usable_cores()} threads | ratio"
-    apart = f"{PAUSE * 1e3:.0f} ms apart: {pair}"
-    print(f"\n| states | {pair} | two threads that call | ratio | {apart} |\n|" + 9 * "---|")
+    alone_rows = [[n, f"{took:.2f}"] for n, took in one_by_one(constraint, states).items()]
+    print(markdown(["one state", "µs"], alone_rows))
+    pair = ["one thread", f"{usable_cores()} threads", "ratio"]
+    apart = [f"{PAUSE * 1e3:.0f} ms apart: {pair[0]}", *pair[1:]]
+    print("\n" + markdown(["states", *pair, "two threads that call", "ratio", *apart]))
     for size in sizes:
         one, every, two, one_apart, every_apart = batch(constraint, states[:size])
-        print(f"| {size} | {one:.1f} | {every:.1f} | {one / every:.2f}", end="")
-        print(f" | {two:.1f} | {one / two:.2f}", end="")
-        print(f" | {one_apart:.1f} | {every_apart:.1f} | {one_apart / every_apart:.2f} |")
+        cells = [f"{size}", f"{one:.1f}", f"{every:.1f}", f"{one / every:.2f}"]
+        cells += [f"{two:.1f}", f"{one / two:.2f}"]
+        cells += [f"{one_apart:.1f}", f"{every_apart:.1f}", f"{one_apart / every_apart:.2f}"]
+        print(markdown_line(cells))
     alone = rate(constraint, states, 1)
     print(f"\none thread fills {len(states)} rows {alone:,.0f} times a second, and", end="")
     many = rate(constraint, states, usable_cores())

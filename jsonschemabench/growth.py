@@ -23,6 +23,7 @@ from jsonschemabench.masks.command import add_lexing, dialect, engine_names
 from jsonschemabench.masks.job import feed
 from jsonschemabench.running.runner import say_left_out
 from structgen import Vocabulary
+from structgen.util.tables import markdown, markdown_line
 
 LENGTHS = "100,1000,10000"
 
@@ -59,17 +60,15 @@ def run(args: argparse.Namespace) -> int:
     case = cases.grammar_case([args.grammar], [args.begin + args.more + args.end], args.lexing)
     engines, left_out = available(engine_names(args.engines))
     vocabulary = vocab.load(args)
-    print("| engine | tokens | first time, µs a token: p50, mean | second time |")
-    print("|---|---|---|---|")
+    print(markdown(["engine", "tokens", "first time, µs a token: p50, mean", "second time"]))
     for name, engine in engines.items():
         measured = engine()
         measured.prepare(vocabulary)
         _cells(measured, case, vocabulary, [])  # what an engine spends once in a process
         for length in lengths:
             ids = text_of(vocabulary, args.begin, args.more, args.end, length)
-            print(
-                f"| {name} | {len(ids):,} | {' | '.join(_cells(measured, case, vocabulary, ids))} |"
-            )
+            cells = _cells(measured, case, vocabulary, ids)
+            print(markdown_line([name, f"{len(ids):,}", *cells]))
     say_left_out(left_out)
     return 0
 

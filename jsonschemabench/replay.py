@@ -22,16 +22,18 @@ from structgen.errors import StructgenError
 from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
-from structgen.generation.speculation.drafters.jacobi.lookahead import LookaheadDrafter
+from structgen.generation.speculation.drafters.jacobi import JacobiDrafter, LookaheadDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
-from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter
-from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDrafter
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.ngrams import (
+    RecyclingDrafter,
+    StandDrafter,
+    TrigramDrafter,
+)
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.replay import Record, Replayed, replay
+from structgen.util.tables import columns
 from structgen.vocabulary.vocabulary import Vocabulary
 
 DRAFTERS: dict[str, Callable[[], Any]] = {
@@ -140,12 +142,7 @@ def table(done: dict[str, Replayed]) -> str:
     for name, one in sorted(done.items(), key=lambda item: -item[1].tokens_per_forward):
         found = figures(one)
         rows.append([name, *(f"{found[key]:.2f}" for key in list(found)[1:])])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *cells in rows:
-        right = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-        lines.append("  ".join([name.ljust(widths[0]), *right]))
-    return "\n".join(lines)
+    return columns(rows)
 
 
 def vocabulary(path: str | None) -> Vocabulary:

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from jsonschemabench.data import vocab
 from jsonschemabench.errors import BenchError
+from structgen.util.tables import markdown, markdown_line
 
 SCHEMA = {
     "type": "object",
@@ -83,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     from jsonschemabench.running.runner import say_left_out
 
     engines, left_out = available([name.strip() for name in args.engines.split(",")])
-    print("| engine | spec | fresh, ms | new process, ms | of it compile and mask | warm | MiB |")
-    print("|---|---|---|---|---|---|---|")
+    heads = "engine,spec,fresh; ms,new process; ms,of it compile and mask,warm,MiB"
+    print(markdown(heads.replace(";", ",").split(",")))
     records = []
     for engine in engines:
         for spec in SPECS:
@@ -101,12 +102,12 @@ def run(args: argparse.Namespace) -> int:
 def _line(engine: str, spec: str, found: list[dict[str, Any]]) -> str:
     """A row of the table: the first process, and the best of the others, by its time in all."""
     if "refused" in found[0]:
-        return f"| {engine} | {spec} | {found[0]['refused']} | | | | |"
+        return markdown_line([engine, spec, found[0]["refused"], "", "", "", ""])
     best = Measured(**min(found[1:], key=lambda each: float(each["total"])))
     late = best.stages["compile"] + best.stages["mask"]
     times = (found[0]["total"], best.total, late, best.warm)
     cells = [f"{1000 * seconds:,.1f}" for seconds in times]
-    return f"| {engine} | {spec} | {' | '.join(cells)} | {best.memory:,.0f} |"
+    return markdown_line([engine, spec, *cells, f"{best.memory:,.0f}"])
 
 
 @contextlib.contextmanager

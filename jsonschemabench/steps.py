@@ -33,6 +33,7 @@ from jsonschemabench.engines.engine import JSON_SCHEMA, Engine, Refused, Spec
 from jsonschemabench.errors import BenchError
 from jsonschemabench.masks.command import engine_names
 from jsonschemabench.running.runner import say_left_out
+from structgen.util.tables import markdown
 
 DEFAULT_ENGINES = "structgen,llguidance"
 #: Advances requests by tokens, then fills their rows: (request number, its token or None) each.
@@ -88,11 +89,12 @@ def run(args: argparse.Namespace) -> int:
     print(
         f"{len(requests)} requests, {args.batch} at a time, {vocabulary.size:,} tokens; ms a step\n"
     )
-    print("| use | engine | steps | mean | p50 | p99 |\n|---|---|---|---|---|---|")
+    rows = []
     for (use, name), took in sorted(times.items(), reverse=True):
         mean, p50, p99 = statistics.mean(took), *np.percentile(took, [50, 99])
-        print(f"| {use} | {name} | {len(took)} ", end="")
-        print(f"| {mean / 1e6:.3f} | {p50 / 1e6:.3f} | {p99 / 1e6:.3f} |")
+        figures = (f"{ns / 1e6:.3f}" for ns in (mean, p50, p99))
+        rows.append([use, name, f"{len(took)}", *figures])
+    print(markdown(["use", "engine", "steps", "mean", "p50", "p99"], rows))
     say_left_out(left_out + skipped)
     return 0
 

@@ -10,6 +10,7 @@ import numpy as np
 from jsonschemabench.aligned.runs import ARMS, Budget, Reference, Run, divergence
 from jsonschemabench.aligned.tasks import FAMILIES
 from jsonschemabench.aligned.toy import SAMPLES, Distance
+from structgen.util.tables import markdown
 
 EXACT = ("cars", "rejection")
 HEAD = "tasks,sampler,right,no answer,log p,KL,answers,rows,seconds,checks".split(",")
@@ -26,7 +27,7 @@ def toy_table(found: Sequence[Distance]) -> str:
         "gives an exact sampler."
     )
     head = ["sampler", "KL of its law", "floor", "KL by counting", "floor"]
-    return f"{title}\n\n{_table(head, rows)}"
+    return f"{title}\n\n{markdown(head, rows)}"
 
 
 def checks_table(checks: tuple[float, float], vocabulary: int) -> str:
@@ -49,7 +50,7 @@ def task_table(budget: Budget, runs: Sequence[Run], evidence: dict[str, Referenc
             if own:
                 rows.append([family, arm, *_figures(arm, own, evidence)])
     title = f"The demo model, {limit} for each run; the last answer counts."
-    return f"{title}\n\n{_table(HEAD, rows)}"
+    return f"{title}\n\n{markdown(HEAD, rows)}"
 
 
 NOTES = """\
@@ -68,7 +69,7 @@ def reference_lines(evidence: dict[str, Reference]) -> str:
         for name, r in evidence.items()
     ]
     head = ["task", "log10 evidence", "standard error", "reference"]
-    return f"How probable the model makes each spec by itself.\n\n{_table(head, rows)}"
+    return f"How probable the model makes each spec by itself.\n\n{markdown(head, rows)}"
 
 
 def _figures(arm: str, runs: Sequence[Run], evidence: dict[str, Reference]) -> list[str]:
@@ -97,12 +98,3 @@ def _divergence(arm: str, runs: Sequence[Run], evidence: dict[str, Reference]) -
     sign = "<= " if arm.startswith("smc") else ""
     sure = all(evidence[run.task.name].sampler == "cars" for run in runs)
     return f"{sign}{kl:.2f} ± {error:.2f}{'' if sure else ' ?'}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [head, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
-        for line in lines
-    )

@@ -17,13 +17,12 @@ from structgen.generation.sampling.exact import exact_law, frequencies, kl
 from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.registry import draw
-from structgen.generation.sampling.samplers.asap import Asap
-from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.independent import Mask
 from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.samplers.prefix_trie import NONE, PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
+from structgen.generation.sampling.samplers.trie_samplers import Asap, Cars
 from structgen.generation.sampling.table import TableModel
 
 SAMPLES = 200

@@ -11,6 +11,7 @@ import numpy as np
 from jsonschemabench.generate.samplers import MEANING, UNCONSTRAINED
 from jsonschemabench.running.outcomes import ACCEPTED_INVALID, CRASH, INCOMPLETE
 from jsonschemabench.running.times import merged, quantile
+from structgen.util.tables import markdown
 
 Record = dict[str, Any]
 
@@ -69,7 +70,7 @@ def coverage(records: Sequence[Record], engines: Sequence[str]) -> str:
     short = {r["case"] for r in records if not r.get("prompt_whole", True)}
     if short:
         note += f" The prompts of {len(short)} tasks have no schema: it would fill the context."
-    return f"## Coverage\n\n{_table(['Engine', *head], rows)}\n\n{note}"
+    return f"## Coverage\n\n{markdown(['Engine', *head], rows)}\n\n{note}"
 
 
 def by_dataset(records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -87,7 +88,7 @@ def by_dataset(records: Sequence[Record], engines: Sequence[str]) -> str:
             alone = engine == UNCONSTRAINED
             row.append(empirical if alone else f"{_share(_declared(own), len(own))}, {empirical}")
         rows.append(row)
-    return _table(["Declared, empirical", "tasks", *engines], rows)
+    return markdown(["Declared, empirical", "tasks", *engines], rows)
 
 
 def efficiency(records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -116,7 +117,7 @@ def efficiency(records: Sequence[Record], engines: Sequence[str]) -> str:
         "First token: from the start, so compilation and the reading of the prompt are in it. "
         "Engines that compile lazily pay in the first token and the later ones."
     )
-    return f"## Efficiency\n\n{_table([title, *head], rows)}\n\n{note}"
+    return f"## Efficiency\n\n{markdown([title, *head], rows)}\n\n{note}"
 
 
 def decode_step(records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -150,7 +151,7 @@ def decode_step(records: Sequence[Record], engines: Sequence[str]) -> str:
         "would manage if the model took no time; the mean step, and the engine's part of it "
         "(mask and accept)."
     )
-    return f"{_table(['Decode step', *head], rows)}\n\n{note}" if rows else ""
+    return f"{markdown(['Decode step', *head], rows)}\n\n{note}" if rows else ""
 
 
 def quality(records: Sequence[Record], engines: Sequence[str], samplers: Sequence[str]) -> str:
@@ -182,7 +183,7 @@ def quality(records: Sequence[Record], engines: Sequence[str], samplers: Sequenc
         "A field is a leaf value of the answer; missing and needless ones are wrong, and so are "
         f"all where the output is no JSON. {meaning}"
     )
-    return f"## Quality\n\n{_table(head, rows)}\n\n{note}"
+    return f"## Quality\n\n{markdown(head, rows)}\n\n{note}"
 
 
 def _engines(header: dict[str, Any], records: Sequence[Record]) -> list[str]:
@@ -222,8 +223,3 @@ def _ms(times_ns: Iterable[float]) -> str:
 
 def _us(histogram: dict[str, Any], q: float) -> str:
     return f"{quantile(histogram, q) / 1e3:,.1f}"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

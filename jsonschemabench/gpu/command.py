@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from jsonschemabench.errors import BenchError
+from structgen.util.tables import markdown
 
 PACKAGES = ("torch", "triton", "xgrammar")
 MODEL_STEPS = 30
@@ -135,15 +136,15 @@ def _tables(found: dict[str, Any]) -> str:
     for part in found["batches"]:
         model = part["model"]
         lines += ["", f"batch {part['batch']}" + _beside(model, options["context"]), ""]
-        lines += ["| | p50 | p99 | mean | GPU behind the model | of its step | until on the host |"]
-        lines += ["|---|---|---|---|---|---|---|"]
+        heads = ["", "p50", "p99", "mean", "GPU behind the model", "of its step"]
+        rows = []
         for name, times in part["ways"].items():
-            cells = " | ".join(f"{times[key]:.1f}" for key in ("p50", "p99", "mean"))
-            behind = " | | "
+            behind = ["", "", ""]
             if model is not None:
                 share = f"{100 * times['gpu'] / model:.2f} %"
-                behind = f"{times['gpu']:.1f} | {share} | {times['host']:.1f}"
-            lines.append(f"| {name} | {cells} | {behind} |")
+                behind = [f"{times['gpu']:.1f}", share, f"{times['host']:.1f}"]
+            rows.append([name, *(f"{times[key]:.1f}" for key in ("p50", "p99", "mean")), *behind])
+        lines.append(markdown([*heads, "until on the host"], rows))
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jsonschemabench.masks.job import USES
 from jsonschemabench.running.outcomes import INCOMPLETE, OUTCOMES, PASS
 from jsonschemabench.running.times import QUANTILES, merged, summary
+from structgen.util.tables import markdown
 
 Record = dict[str, Any]
 
@@ -60,7 +61,7 @@ def outcome_table(records: Iterable[Record], engines: Sequence[str]) -> str:
             count = counts[engine][outcome]
             row.append(f"{count:,} ({count / total:.1%})")
         rows.append(row)
-    return _table(["outcome", *engines], rows)
+    return markdown(["outcome", *engines], rows)
 
 
 def time_table(title: str, records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -75,7 +76,7 @@ def time_table(title: str, records: Sequence[Record], engines: Sequence[str]) ->
             found = summary(merged(r[use] for r in own))
             shown = [f"{found[name] / 1e3:,.1f}" for name in NAMES] if found else ["-"] * len(NAMES)
             rows.append([f"{engine}: token, {use.replace('_', ' ')}", *shown])
-    return _table([title, *NAMES], rows) if rows else ""
+    return markdown([title, *NAMES], rows) if rows else ""
 
 
 def memory_table(records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -87,7 +88,7 @@ def memory_table(records: Sequence[Record], engines: Sequence[str]) -> str:
             growth = np.quantile([r["memory_growth"] for r in own], [0.5, 0.99, 1])
             peak = max(r["memory_peak"] for r in own)
             rows.append([engine, *(f"{size / 2**20:,.1f}" for size in (peak, *growth))])
-    return _table(["Memory, MiB", "peak", "growth p50", "p99", "max"], rows) if rows else ""
+    return markdown(["Memory, MiB", "peak", "growth p50", "p99", "max"], rows) if rows else ""
 
 
 def case_table(records: Sequence[Record], engines: Sequence[str]) -> str:
@@ -104,7 +105,7 @@ def case_table(records: Sequence[Record], engines: Sequence[str]) -> str:
                     row += [f"{found[n] / 1e3:,.1f}" if found else "-" for n in CASE_NAMES]
             rows.append(row + ["-"] * (4 + len(USES) * len(CASE_NAMES) - len(row)))
     uses = [f"{use.replace('_', ' ')}, µs: {n}" for use in USES for n in CASE_NAMES]
-    return _table(["case", "engine", "outcome", "compile and first mask, ms", *uses], rows)
+    return markdown(["case", "engine", "outcome", "compile and first mask, ms", *uses], rows)
 
 
 def failures(records: Iterable[Record]) -> str:
@@ -127,8 +128,3 @@ def _exact(times_ns: Iterable[int]) -> list[str]:
     times = np.fromiter(times_ns, np.float64)
     found = [*np.quantile(times, QUANTILES), times.max(), times.mean()]
     return [f"{time / 1e3:,.1f}" for time in found]
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

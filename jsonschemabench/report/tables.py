@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from structgen.cli.terminal import visible
+from structgen.util.tables import markdown
 
 # What Markdown would read as markup inside a table cell. `_` inside a word and a lone `$` are left
 # alone by every renderer in use, so names such as `Github_easy` and `$ref` stay as they are.
@@ -44,7 +45,10 @@ class Table:
         parts = [f"{'#' * level} {escape_markdown(self.title)}\n"]
         if self.note:
             parts.append(f"{escape_markdown(self.note)}\n")
-        return "\n".join([*parts, markdown_rows(self.heads, self.rows)])
+        right = {c for c in range(len(self.heads)) if _numeric(self.rows, c)}
+        rows = ([escape_markdown(text_of(cell)) for cell in row] for row in self.rows)
+        heads = [*map(escape_markdown, self.heads)]
+        return "\n".join([*parts, markdown(heads, rows, right) + "\n"])
 
     def html(self) -> str:
         """The table as a scrolling block of the page."""
@@ -62,15 +66,6 @@ class Table:
             f'<h3>{escape(self.title)}</h3>{note}<div class="scroll" tabindex="0"><table{sortable}>'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>\n"
         )
-
-
-def markdown_rows(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """Heads and rows as the lines of a Markdown table, figures to the right."""
-    rows = list(rows)
-    sides = ["---:" if _numeric(rows, column) else "---" for column in range(len(heads))]
-    lines = [f"| {' | '.join(map(escape_markdown, heads))} |", f"|{'|'.join(sides)}|"]
-    lines += [f"| {' | '.join(escape_markdown(text_of(cell)) for cell in row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def text_of(cell: Cell) -> str:

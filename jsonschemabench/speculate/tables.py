@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jsonschemabench.speculate.runs import PLAIN, REGIONS, Run
+from structgen.util.tables import markdown
 
 RESAMPLES = 2000
 
@@ -119,15 +120,15 @@ def _region(runs: Sequence[Run], name: str) -> tuple[int, float]:
     return tokens, sum(run.regions[name][1] for run in runs) / max(tokens, 1)
 
 
-HEAD = (
-    "workload | drafter | tokens/pass | wall ratio | 95 % | end to end | processor | predicted | "
-    "read/pass | by depth | draft, verify, other"
-)
+HEADS = (
+    "workload,drafter,tokens/pass,wall ratio,95 %,end to end,processor,predicted,read/pass,"
+    "by depth,draft; verify; other"
+).split(",")
 
 
 def table(found: Sequence[Figures]) -> str:
     """One line for each workload and arm, as Markdown."""
-    lines = [f"| {HEAD} |", "|" + "---|" * (HEAD.count("|") + 1)]
+    rows = []
     for f in found:
         depths = " ".join(f"{share:.0%}" for share in f.acceptance[:6])
         shares = " ".join(f"{part:.0%}" for part in f.shares.values())
@@ -144,10 +145,11 @@ def table(found: Sequence[Figures]) -> str:
             depths,
             shares if f.arm != PLAIN else "",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
+        rows.append(cells)
+    text = markdown(HEADS, rows)
     if not all(f.same for f in found):
-        lines.append("\n`*`: not every text is that of plain decoding (near-ties in low precision)")
-    return "\n".join(lines)
+        text += "\n\n`*`: not every text is that of plain decoding (near-ties in low precision)"
+    return text
 
 
 def overview(found: Sequence[Figures]) -> str:
@@ -159,27 +161,19 @@ def overview(found: Sequence[Figures]) -> str:
         for f in found
         if f.arm != PLAIN
     }
-    lines = [
-        "Tokens per pass, times as fast (95 %), the same by processor time:\n",
-        f"| drafter | {' | '.join(workloads)} |",
-        "|" + "---|" * (1 + len(workloads)),
-    ]
     arms = dict.fromkeys(arm for arm, _ in cells)
     rows = [[arm, *(cells.get((arm, w), "") for w in workloads)] for arm in arms]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines)
+    title = "Tokens per pass, times as fast (95 %), the same by processor time:"
+    return f"{title}\n\n{markdown(['drafter', *workloads], rows)}"
 
 
 def region_table(found: Sequence[Figures]) -> str:
     """Where the tokens stand, how many of them came from drafts, and from whose, as Markdown."""
-    heads = " | ".join(f"{r} tokens, drafted" for r in REGIONS)
-    lines = [
-        f"| workload | drafter | {heads} | kept, by drafter |",
-        "|" + "---|" * (3 + len(REGIONS)),
-    ]
+    heads = [f"{r} tokens, drafted" for r in REGIONS]
+    rows = []
     for f in found:
         if f.arm != PLAIN:
             cells = [f"{n}, {share:.0%}" for n, share in f.regions.values()]
             cells.append(", ".join(f"{n} {k}" for n, k in Counter(f.by_drafter).most_common()))
-            lines.append(f"| {f.workload} | {f.arm} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            rows.append([f.workload, f.arm, *cells])
+    return markdown(["workload", "drafter", *heads, "kept, by drafter"], rows)

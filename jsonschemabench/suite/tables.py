@@ -16,6 +16,7 @@ from jsonschemabench.running.outcomes import (
     REFUSED_UNSATISFIABLE,
     REJECTED_VALID,
 )
+from structgen.util.tables import markdown
 
 Record = dict[str, Any]
 
@@ -118,5 +119,4 @@ def _cell(counts: Counter[str]) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(head, rows, range(1, len(head)))

@@ -148,18 +148,6 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
-    """Rows of cells as lines: the first column flush left, the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            f"{cell:<{width}}" if i == 0 else f"{cell:>{width}}"
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
-
-
 def describe(error: Exception) -> str | None:
     """What to tell the user about an error, or None if it is a bug that deserves its traceback."""
     if isinstance(error, StructgenError):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
+from structgen.regular.utf8 import LEADS
 
 UInt64s = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int32]
@@ -48,15 +49,12 @@ def quoted() -> np.int64:
     return ~np.int64(sum({1 << int(groups()[byte]) for byte in escaped}) | BROKEN_BIT)
 
 
-def _first_point(lead: int) -> int:
+def _first_point(byte: int) -> int:
     """The first code point that begins with a byte."""
-    if lead < 0x80:
-        return lead
-    if lead < 0xE0:
-        return (lead - 0xC0) << 6
-    if lead < 0xF0:
-        return max((lead - 0xE0) << 12, 0x800)
-    return max((lead - 0xF0) << 18, 0x10000)
+    for lead, first, _, size, _ in reversed(LEADS):
+        if byte >= lead:
+            return max((byte - lead) * size, first)
+    return byte
 
 
 @cache

@@ -319,3 +319,31 @@ def test_what_was_read_is_found_again_however_many_keys_were() -> None:
     for key, at in found.items():
         assert engine.run(engine.start, f'{{"{key}'.encode())[0] == at
         assert engine.text(at & 0xFFFFFFFF) == key.encode()
+
+
+KEY_PIECES = ["a", "/", r"\/", r"\u0061", "\u00e9", r"\u00E9", "\U0001f600", r"\ud83d\ude00", r"\n"]
+KEYS = st.lists(st.sampled_from(KEY_PIECES), min_size=1, max_size=3).map("".join)
+
+
+@given(KEYS, KEYS, st.data())
+def test_a_key_matters_while_one_before_it_may_come_of_it(
+    known: str, other: str, data: st.DataObject
+) -> None:
+    """`core` says so; a character or an escape that is incomplete may still be any of its kind."""
+    schema = {"type": "object", "additionalProperties": {"type": "boolean"}}
+    engine = Engine(sg.JsonSchema(schema, whitespace="compact", escapes="any").machine)
+    spelled = other.encode()
+    cut = data.draw(st.integers(1, len(spelled)))
+    at, _ = engine.run(engine.start, b'{"' + known.encode() + b'":true,"' + spelled[:cut])
+    whole = spelled[:cut]
+    while True:  # the longest beginning that JSON reads, a character that is cut off included
+        try:
+            text = json.loads('"' + whole.decode(errors="ignore") + '"')
+            if not "\ud800" <= text[-1:] <= "\udfff":  # half of an escaped pair
+                break
+        except json.JSONDecodeError:
+            pass
+        whole = whole[:-1]
+    rest = whole[len(whole.decode(errors="ignore").encode()) :]
+    begun = text.encode() + rest
+    assert engine.core(at)[2] == json.loads(f'"{known}"').encode().startswith(begun)

@@ -15,7 +15,6 @@ has to be another one.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,6 +23,16 @@ from typing import Any, NamedTuple, Protocol
 from structgen.regular.charset import CharSet, refine
 from structgen.regular.expressions.nodes import Literal, Words, open_ended_index
 from structgen.regular.regex import ANY, EMPTY
+from structgen.regular.utf8 import (
+    ASTRAL,
+    DIGIT,
+    FIRST_CONTINUATION,
+    LAST_ASCII,
+    Segment,
+    blocks,
+    leads,
+    within,
+)
 from structgen.regular.words import WordRange
 
 QUOTE, BACKSLASH = 0x22, 0x5C
@@ -32,15 +41,10 @@ ESCAPES = {
 }  # fmt: skip
 SOLIDUS = 0x2F  # the only character with a short escape that needs none
 _HEX_ONLY = ((0, 7), (11, 11), (14, 0x1F))  # characters that nothing but `\\u` can spell
-ASTRAL = 0x10000
+# characters that JSON strings cannot hold as they are: controls, quote, backslash
+_ESCAPED = ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH))
+_HIGH, _LOW, _END = 0xD800, 0xDC00, 0xE000  # surrogates: high halves, low halves
 _MANY = 100  # segments; more are not cached, as comparing them costs as much as the work
-MAX_CODE_POINT = 0x10FFFF
-# lead byte of block 0, first and last code point, code points per lead byte, continuation bytes
-LEADS = (
-    (0xC0, 0x80, 0x7FF, 64, 1),
-    (0xE0, 0x800, 0xFFFF, 4096, 2),
-    (0xF0, ASTRAL, MAX_CODE_POINT, 262144, 3),
-)
 
 
 class End(NamedTuple):
@@ -78,12 +82,7 @@ class Row(NamedTuple):
     accept: Hashable | None = None
 
 
-class Segment(NamedTuple):
-    """Code points lo..hi (inclusive, maybe relative to a block) that lead to `target`."""
-
-    lo: int
-    hi: int
-    target: LexState
+Segments = tuple[Segment[Any], ...]  # each leads to a lexer state
 
 
 class Language(Protocol):
@@ -155,7 +154,7 @@ class Text(LexState):
         """See `LexState.narrow`."""
         return all(isinstance(x, WordRange | Literal | Words) or x is EMPTY for x in self.vector)
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[Segment[Text]]:
         """The code points that may follow, with the next states, sorted."""
         moves = [(chars, Text(after, self.role)) for chars, after in vector_moves(self.vector)]
         out = [Segment(lo, hi, target) for chars, target in moves for lo, hi in chars.ranges]
@@ -168,19 +167,19 @@ class Text(LexState):
         segments = self.segments()
         first = 0x20 if self.role.quoted else 0
         for lo, hi, target in segments:
-            if lo > 0x7F:
+            if lo > LAST_ASCII:
                 break
-            for byte in range(max(lo, first), min(hi, 0x7F) + 1):
+            for byte in range(max(lo, first), min(hi, LAST_ASCII) + 1):
                 targets[byte] = target
-        beyond = tuple(s for s in segments if s.hi > 0x7F)
-        leads = _leads if len(beyond) < _MANY else _leads.__wrapped__
-        for byte, state in leads(beyond, self.recorded) if beyond else ():
+        beyond = tuple(s for s in segments if s.hi > LAST_ASCII)
+        leads_of = _leads if len(beyond) < _MANY else _leads.__wrapped__
+        for byte, state in leads_of(beyond, self.recorded) if beyond else ():
             targets[byte] = state
         end = self.role.end(self.vector)
         if not self.role.quoted:
             return Row(targets, end.terminal if isinstance(end, End) else None)
         targets[QUOTE] = end
-        escapable: Any = segments if self.role.escapes else _needing_escapes(segments)
+        escapable: Any = segments if self.role.escapes else _in_ranges(segments, _ESCAPED)
         if self.role.surrogates:
             escapable = any(Escape(self).row(row_of).targets)
         targets[BACKSLASH] = Escape(self) if escapable else None
@@ -207,37 +206,15 @@ def open_ended_form(state: LexState) -> LexState:
     return replace(state, vector=with_only(state.vector, place or 0, ANY))
 
 
-def _restrict(
-    segments: Sequence[Segment], lo: int, hi: int, origin: int | None = None
-) -> tuple[Segment, ...]:
-    """The part of sorted `segments` within lo..hi, relative to `origin` (lo when not given)."""
-    base = lo if origin is None else origin
-    first = bisect_left(segments, lo, key=lambda s: s.hi)
-    last = bisect_right(segments, hi, lo=first, key=lambda s: s.lo)
-    return tuple(
-        Segment(max(s.lo, lo) - base, min(s.hi, hi) - base, s.target) for s in segments[first:last]
-    )
-
-
 @lru_cache(maxsize=1 << 14)
-def _leads(segments: tuple[Segment, ...], recorded: bool) -> list[tuple[int, LexState]]:
+def _leads(segments: Segments, recorded: bool) -> list[tuple[int, LexState]]:
     """The UTF-8 lead bytes of the code points from U+0080 on, and the states behind them."""
-    targets: dict[int, LexState] = {}
-    made: dict[tuple[int, tuple[Segment, ...]], LexState] = {}
-    for lead, first, last, span, more in LEADS:
-        for seg in segments[bisect_left(segments, first, key=lambda s: s.hi) :]:
-            if seg.lo > last:
-                break
-            for block in range(max(seg.lo, first) // span, min(seg.hi, last) // span + 1):
-                if lead + block not in targets:
-                    # code points below `first` have shorter forms: no overlong UTF-8
-                    start = max(block * span, first)
-                    end = min(block * span + span - 1, last)
-                    inside = _restrict(segments, start, end, block * span)
-                    targets[lead + block] = made.setdefault(
-                        (more, inside), Digits(6, more, inside, recorded)
-                    )
-    return list(targets.items())
+    targets: list[tuple[int, LexState]] = []
+    made: dict[tuple[int, Segments], LexState] = {}
+    for found, more, inside in leads(segments):
+        state = made.setdefault((more, inside), Digits(DIGIT, more, inside, recorded))
+        targets += ((byte, state) for byte in found)
+    return targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,29 +223,25 @@ class Digits(LexState):
 
     bits: int
     left: int
-    segments: tuple[Segment, ...]
+    segments: Segments
     recorded: bool
     capitals: bool = True  #: whether hex digits may be capitals, too
 
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
-        span = 1 << (self.bits * (self.left - 1))
-        done = -1
-        for seg in self.segments:
-            for digit in range(max(seg.lo // span, done + 1), seg.hi // span + 1):
-                after: Target = seg.target
-                if self.left > 1:
-                    inside = _restrict(self.segments, digit * span, digit * span + span - 1)
-                    after = replace(self, left=self.left - 1, segments=inside)
+        for first, last, inside in blocks(self.segments, 1 << self.bits * (self.left - 1)):
+            after: LexState = inside[0].target
+            if self.left > 1:
+                after = replace(self, left=self.left - 1, segments=inside)
+            for digit in range(first, last + 1):
                 for byte in self._spellings(digit):
                     targets[byte] = after
-                done = digit
         return Row(targets)
 
     def _spellings(self, digit: int) -> tuple[int, ...]:
-        if self.bits == 6:
-            return (0x80 + digit,)
+        if self.bits == DIGIT:
+            return (FIRST_CONTINUATION + digit,)
         small = ord(f"{digit:x}")
         return (small, ord(f"{digit:X}")) if self.capitals else (small,)
 
@@ -292,9 +265,9 @@ class Escape(LexState):
             for seg in segments if any_spelling or byte != SOLIDUS else ():
                 if seg.lo <= code <= seg.hi:
                     targets[byte] = seg.target
-        units = _within(segments, _HEX_ONLY)
+        units: list[Segment[Any]] = _in_ranges(segments, _HEX_ONLY)
         if any_spelling:
-            units = [*_restrict(segments, 0, 0xFFFF), *_high_surrogates(segments, self.recorded)]
+            units = [*within(segments, 0, ASTRAL - 1), *_high_surrogates(segments, self.recorded)]
         if self.text.role.surrogates:
             units = with_unpaired(units, self.text)
         if units:
@@ -303,47 +276,24 @@ class Escape(LexState):
         return Row(targets)
 
 
-def _needing_escapes(segments: Iterable[Segment]) -> list[Segment]:
-    """The part of `segments` that JSON strings cannot hold as it is: controls, quote, backslash."""
-    return _within(segments, ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH)))
-
-
-def _within(segments: Iterable[Segment], ranges: Iterable[tuple[int, int]]) -> list[Segment]:
+def _in_ranges(
+    segments: list[Segment[Text]], ranges: Iterable[tuple[int, int]]
+) -> list[Segment[Text]]:
     """The parts of `segments` within some ranges."""
-    return [
-        Segment(max(s.lo, lo), min(s.hi, hi), s.target)
-        for lo, hi in ranges
-        for s in segments
-        if s.lo <= hi and s.hi >= lo
-    ]
+    return [part for lo, hi in ranges for part in within(segments, lo, hi)]
 
 
-def _high_surrogates(segments: Iterable[Segment], recorded: bool) -> list[Segment]:
+def _high_surrogates(segments: list[Segment[Text]], recorded: bool) -> list[Segment[LexState]]:
     """The high surrogates D800..DBFF, each followed by its escaped low half."""
-    partial: dict[int, list[Segment]] = {}
-    full: list[tuple[int, int, tuple[Segment, ...]]] = []
-    for seg in segments:
-        if seg.hi < ASTRAL:
-            continue
-        lo, hi = max(seg.lo, ASTRAL) - ASTRAL, seg.hi - ASTRAL
-        first, last = lo >> 10, hi >> 10
-        inner_first = first if lo & 1023 == 0 else first + 1
-        inner_last = last if hi & 1023 == 1023 else last - 1
-        if inner_first <= inner_last:
-            full.append((inner_first, inner_last, (Segment(0, 1023, seg.target),)))
-        for block in {first, last}:
-            if not inner_first <= block <= inner_last:
-                part = Segment(max(lo - block * 1024, 0), min(hi - block * 1024, 1023), seg.target)
-                partial.setdefault(block, []).append(part)
-    full += [(b, b, tuple(sorted(p, key=lambda s: s.lo))) for b, p in partial.items()]
+    astral = [Segment(s.lo - ASTRAL, s.hi - ASTRAL, s.target) for s in segments if s.hi >= ASTRAL]
     return [
-        Segment(0xD800 + first, 0xD800 + last, _low_surrogate(inside, recorded))
-        for first, last, inside in full
+        Segment(_HIGH + first, _HIGH + last, _low_surrogate(inside, recorded))
+        for first, last, inside in blocks(astral, _END - _LOW)
     ]
 
 
-def _low_surrogate(inside: tuple[Segment, ...], recorded: bool) -> LexState:
-    units = tuple(Segment(0xDC00 + s.lo, 0xDC00 + s.hi, s.target) for s in inside)
+def _low_surrogate(inside: Segments, recorded: bool) -> LexState:
+    units = tuple(Segment(_LOW + s.lo, _LOW + s.hi, s.target) for s in inside)
     return Fixed(b"\\u", Digits(4, 4, units, recorded), recorded)
 
 
@@ -369,15 +319,14 @@ class Fixed(LexState):
 
 
 STANDS_FOR = 0x10FFFF
-_HIGH, _LOW, _END = 0xD800, 0xDC00, 0xE000
 
 
-def with_unpaired(units: Iterable[Segment], text: Text) -> list[Segment]:
+def with_unpaired(units: Iterable[Segment[Any]], text: Text) -> list[Segment[Any]]:
     """The code units that may be escaped at `text`, with unpaired surrogates among them."""
     found = [s for s in text.segments() if s.lo <= STANDS_FOR <= s.hi]
-    alone = found[0].target if found else None
-    if not isinstance(alone, Text):
+    if not found:
         return list(units)
+    alone = found[0].target
     merged = [unit for unit in units if not _HIGH <= unit.lo < _LOW]
     after = _HIGH
     for unit in sorted((u for u in units if _HIGH <= u.lo < _LOW), key=lambda u: u.lo):
@@ -391,7 +340,7 @@ def with_unpaired(units: Iterable[Segment], text: Text) -> list[Segment]:
     return merged
 
 
-def _low_halves(after_high: LexState) -> tuple[Segment, ...]:
+def _low_halves(after_high: LexState) -> Segments:
     """The low halves that may follow a high half."""
     digits = after_high.then if isinstance(after_high, Fixed) else None
     return digits.segments if isinstance(digits, Digits) else ()
@@ -402,7 +351,7 @@ class HighHalf(LexState):
     """After an escaped high surrogate: a low half may follow, or it was `alone`."""
 
     alone: Text
-    low: tuple[Segment, ...]
+    low: Segments
 
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
@@ -418,7 +367,7 @@ class _HalfEscape(LexState):
     """After a high surrogate and a backslash."""
 
     alone: Text
-    low: tuple[Segment, ...]
+    low: Segments
 
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""

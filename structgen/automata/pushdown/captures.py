@@ -6,21 +6,17 @@ in Python's terms, for machines whose actions depend on them.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.automata.pushdown.machine import Capture
 from structgen.automata.pushdown.tables import inconsistent_tables
+from structgen.kernels.build.loader import kernels
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
-
-TextOf = Callable[[int], bytes]  # the bytes captured up to a stack node
 
 # Complete characters and escapes; an escaped high surrogate is complete only with its low half.
 _OVER = re.compile(
@@ -28,45 +24,43 @@ _OVER = re.compile(
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*",
     re.DOTALL,
 )
-_ESCAPES = re.compile(rb"(?:\\u[0-9a-fA-F]{4})+|\\.")
-
-
-def unescaped(spelled: bytes) -> bytes:
-    """A key with its escapes resolved, in UTF-8 (lone surrogates as three bytes)."""
-    return _ESCAPES.sub(_character, spelled)
-
-
-def complete_prefix(spelled: bytes) -> bytes:
-    """The prefix of a key with its escapes resolved, without an incomplete escape at its end."""
-    over = _OVER.match(spelled)
-    return unescaped(over[0]) if over else b""
 
 
 class SeenKeys:
     """The keys read before in the same object, by stack nodes of an engine."""
 
-    def __init__(self, column: int) -> None:
-        """column: of `stack_nodes`, that of the key read before."""
-        self._column = column
-        self._unescaped: dict[int, bytes] = {}
+    def __init__(self) -> None:
+        self._known: dict[int, bytes] = {}
 
-    def begin_with(self, stack_nodes: npt.NDArray[np.int32], node: int, text: TextOf) -> bool:
+    def begin_with(self, numbers: Numbering, node: int) -> bool:
         """Whether a key read before starts with the captured text of a stack node."""
-        other = int(stack_nodes[node, self._column])
-        begun = complete_prefix(text(node)) if other >= 0 else b""
+        column, tables = numbers.kernel_tables.SEEN_TEXTS, numbers.tables
+        other = int(tables.stack_nodes[node, column])
+        if other < 0:
+            return False
+        text = numbers.text(node)
+        over = _OVER.match(text)
+        for _ in range(len(text) - (over.end() if over else 0)):  # to where an escape is incomplete
+            node = int(tables.capture_links[node]) >> 8
+        begun = _decoded(numbers, node)
         while other >= 0:
-            known = self._unescaped.get(other)
+            known = self._known.get(other)
             if known is None:
-                known = self._unescaped[other] = unescaped(text(other))
+                known = self._known[other] = _decoded(numbers, other)
             if known.startswith(begun):
                 return True
-            other = int(stack_nodes[other, self._column])
+            other = int(tables.stack_nodes[other, column])
         return False
 
 
-def _character(escapes: re.Match[bytes]) -> bytes:
-    character: str = json.loads(b'"' + escapes[0] + b'"')
-    return character.encode(errors="surrogatepass")
+def _decoded(numbers: Numbering, node: int) -> bytes:
+    """The text captured up to a stack node, with its escapes resolved, in UTF-8.
+
+    Unpaired surrogates are three bytes each.
+    """
+    k, links = kernels("parser.seen_keys"), numbers.tables.capture_links
+    out = np.empty(k.captured_length(links, node), np.uint8)
+    return out[: k.decode_captured(links, node, out)].tobytes()
 
 
 class Captures:

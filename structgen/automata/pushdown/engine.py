@@ -53,7 +53,7 @@ class Engine(Numbering, Automaton):
         super().__init__(make_machine, saved)
         self.NEED_SPACE: int = self._k.NEED_SPACE
         self._stacks: dict[int, Stack[Any]] = {}
-        self._seen_keys = SeenKeys(self._k.SEEN_TEXTS)
+        self._seen_keys = SeenKeys()
         self._captures = Captures()
         #: actions that frames share: those of scalars' terminals by the number of a
         #: `Frame.in_scalar`, and the frames that terminals open by `Frame.opens`
@@ -117,7 +117,7 @@ class Engine(Numbering, Automaton):
         """See `Automaton.core`."""
         node = at & 0xFFFFFFFF
         base = self.remembers(at)
-        if base is None or self._seen_keys.begin_with(self.tables.stack_nodes, node, self.text):
+        if base is None or self._seen_keys.begin_with(self, node):
             return at >> 32, node, True
         return at >> 32, base, False
 

@@ -18,7 +18,6 @@ from structgen.automata.lexer.lexer import (
     Fixed,
     Language,
     LexState,
-    Segment,
     Text,
     vector_moves,
 )
@@ -27,6 +26,7 @@ from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Alt, Concat, Not
 from structgen.regular.regex import ANY
+from structgen.regular.utf8 import DIGIT, Segment
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.numbering import Numbering
@@ -87,7 +87,7 @@ def described(numbers: Numbering, q: int) -> LexState:
         Segment(lo, hi, numbers.state(target)) for lo, hi, target in t.spans[first:last].tolist()
     )
     if kind == k.SPANS_UTF8:
-        return Digits(6, left, segments, recorded)
+        return Digits(DIGIT, left, segments, recorded)
     if kind == k.SPANS_HEX:
         return Digits(4, left, segments, recorded, capitals)
     spelled = b"\\u" if kind == k.SPANS_AFTER_HIGH else b"u"

@@ -19,10 +19,11 @@ from structgen.cli.options import (
     integer,
     schema_options,
 )
-from structgen.cli.terminal import Terminal, amount, duration, table
+from structgen.cli.terminal import Terminal, amount, duration
 from structgen.cli.tokenizers import load_vocabulary
 from structgen.errors import StructgenError
 from structgen.util.container import remove_leftovers
+from structgen.util.tables import columns
 
 FINE, FAILED = 0, 2
 MAX_STATES = 10_000
@@ -216,7 +217,7 @@ def summarise(terminal: Terminal, done: list[Outcome]) -> None:
         duration(sum(o.seconds for o in done if not o.kept)),
     )
     head = ("spec", "states", "rows", "bytes", "longest mask", "time")
-    terminal.result(table([head, *rows, total]))
+    terminal.result(columns([head, *rows, total]))
     if any(not o.complete for o in good):
         terminal.say("+: more are made when needed")
     if len(good) < len(done):

@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from structgen.cli.options import add_command
-from structgen.cli.terminal import Terminal, amount, duration, table, visible
+from structgen.cli.terminal import Terminal, amount, duration, visible
+from structgen.util.tables import columns
 
 FINE = 0
 LABEL = 14  # columns
@@ -87,7 +88,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         ("size", amount(size["file"], "B")),
     ]
     shown = [f"{label:{LABEL}}{text}" for label, text in facts]
-    indented = [f"{'':{LABEL}}{line}" for line in table(arrays).splitlines()]
+    indented = [f"{'':{LABEL}}{line}" for line in columns(arrays).splitlines()]
     return [visible(found["file"]), *shown, *indented]
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from structgen.demo import model_path
 from structgen.demo.training.corpus import Example, example
+from structgen.util.tables import markdown
 
 NEW_TOKENS = 200
 """An answer is cut off after this many tokens; the longest right ones have about 150."""
@@ -243,16 +244,13 @@ def load(folder: Path) -> tuple[Any, Any]:
 
 def table(scores: list[Score]) -> str:
     """The scores as a Markdown table."""
-    lines = [
-        "| constraint | prompts | fields right | answers all right | valid JSON | fits schema |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for s in scores:
-        shares = " | ".join(
-            f"{v:.1%}" for v in (s.fields_right, s.answers_right, s.valid_json, s.valid_schema)
-        )
-        lines.append(f"| {'on' if s.constraint else 'off'} | {s.prompts} | {shares} |")
-    return "\n".join(lines)
+        shares = (s.fields_right, s.answers_right, s.valid_json, s.valid_schema)
+        state = "on" if s.constraint else "off"
+        rows.append([state, f"{s.prompts}", *(f"{share:.1%}" for share in shares)])
+    heads = "constraint,prompts,fields right,answers all right,valid JSON,fits schema"
+    return markdown(heads.split(","), rows)
 
 
 def main(arguments: list[str] | None = None) -> None:

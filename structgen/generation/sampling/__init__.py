@@ -37,8 +37,8 @@ _HOMES = {
     "Mask": "structgen.generation.sampling.samplers.independent",
     "Awrs": "structgen.generation.sampling.samplers.independent",
     "Rejection": "structgen.generation.sampling.samplers.independent",
-    "Asap": "structgen.generation.sampling.samplers.asap",
-    "Cars": "structgen.generation.sampling.samplers.cars",
+    "Asap": "structgen.generation.sampling.samplers.trie_samplers",
+    "Cars": "structgen.generation.sampling.samplers.trie_samplers",
     "Smc": "structgen.generation.sampling.samplers.smc",
     "BestOf": "structgen.generation.sampling.samplers.best_of",
     "Beam": "structgen.generation.sampling.search.beam",
@@ -127,14 +127,14 @@ if TYPE_CHECKING:
     from structgen.generation.sampling.results import Estimate as Estimate
     from structgen.generation.sampling.results import Sample as Sample
     from structgen.generation.sampling.results import Samples as Samples
-    from structgen.generation.sampling.samplers.asap import Asap as Asap
     from structgen.generation.sampling.samplers.best_of import BestOf as BestOf
-    from structgen.generation.sampling.samplers.cars import Cars as Cars
     from structgen.generation.sampling.samplers.independent import Awrs as Awrs
     from structgen.generation.sampling.samplers.independent import Mask as Mask
     from structgen.generation.sampling.samplers.independent import Rejection as Rejection
     from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie as PrefixTrie
     from structgen.generation.sampling.samplers.smc import Smc as Smc
+    from structgen.generation.sampling.samplers.trie_samplers import Asap as Asap
+    from structgen.generation.sampling.samplers.trie_samplers import Cars as Cars
     from structgen.generation.sampling.search.beam import Beam as Beam
     from structgen.generation.sampling.search.best_first import BestFirst as BestFirst
     from structgen.generation.sampling.search.monte_carlo import MonteCarlo as MonteCarlo

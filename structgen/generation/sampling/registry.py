@@ -14,8 +14,8 @@ from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 FAMILIES = {
     "mask": ("structgen.generation.sampling.samplers.independent", "Mask"),
     "rejection": ("structgen.generation.sampling.samplers.independent", "Rejection"),
-    "asap": ("structgen.generation.sampling.samplers.asap", "Asap"),
-    "cars": ("structgen.generation.sampling.samplers.cars", "Cars"),
+    "asap": ("structgen.generation.sampling.samplers.trie_samplers", "Asap"),
+    "cars": ("structgen.generation.sampling.samplers.trie_samplers", "Cars"),
     "awrs": ("structgen.generation.sampling.samplers.independent", "Awrs"),
     "smc": ("structgen.generation.sampling.samplers.smc", "Smc"),
     "best_of": ("structgen.generation.sampling.samplers.best_of", "BestOf"),

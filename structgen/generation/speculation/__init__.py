@@ -26,7 +26,7 @@ from structgen.util.lazy import importing
 
 _HOMES = {
     "AcceptRule": "structgen.generation.speculation.interfaces",
-    "Adl": "structgen.generation.speculation.policies.adl",
+    "Adl": "structgen.generation.speculation.policies.lengths",
     "AutoDrafter": "structgen.generation.speculation.auto",
     "Bandit": "structgen.generation.speculation.policies.bandit",
     "Budget": "structgen.generation.speculation.interfaces",
@@ -35,46 +35,46 @@ _HOMES = {
     "CopyDrafter": "structgen.generation.speculation.drafters.copy",
     "CostTable": "structgen.generation.speculation.policies.costs",
     "Del": "structgen.generation.speculation.policies.exit_layer",
-    "Disco": "structgen.generation.speculation.policies.disco",
+    "Disco": "structgen.generation.speculation.policies.stopping",
     "Drafter": "structgen.generation.speculation.interfaces",
     "DraftTree": "structgen.generation.speculation.tree",
     "Draws": "structgen.generation.speculation.tree",
-    "Fixed": "structgen.generation.speculation.policies.fixed",
+    "Fixed": "structgen.generation.speculation.policies.lengths",
     "ForcedDrafter": "structgen.generation.speculation.drafters.forced",
     "Fork": "structgen.generation.speculation.interfaces",
     "HeadDrafter": "structgen.generation.speculation.heads.drafter",
     "HybridDrafter": "structgen.generation.speculation.drafters.hybrid",
-    "JacobiDrafter": "structgen.generation.speculation.drafters.jacobi.drafter",
+    "JacobiDrafter": "structgen.generation.speculation.drafters.jacobi",
     "Judge": "structgen.generation.speculation.rules",
     "KSeq": "structgen.generation.speculation.rules",
     "LayerSkipDrafter": "structgen.generation.speculation.models",
     "LengthPolicy": "structgen.generation.speculation.interfaces",
-    "LookaheadDrafter": "structgen.generation.speculation.drafters.jacobi.lookahead",
+    "LookaheadDrafter": "structgen.generation.speculation.drafters.jacobi",
     "masked_law": "structgen.generation.speculation.masked",
     "ModelDrafter": "structgen.generation.speculation.models",
     "NAMES": "structgen.generation.speculation.names",
     "OptimalTransport": "structgen.generation.speculation.rules",
     "Plan": "structgen.generation.speculation.interfaces",
     "RecursiveRejection": "structgen.generation.speculation.rules",
-    "RecyclingDrafter": "structgen.generation.speculation.drafters.ngrams.recycling",
+    "RecyclingDrafter": "structgen.generation.speculation.drafters.ngrams",
     "Reflective": "structgen.generation.speculation.rules",
     "RetrievalDrafter": "structgen.generation.speculation.drafters.retrieval",
     "Round": "structgen.generation.speculation.interfaces",
     "SampleCompare": "structgen.generation.speculation.rules",
     "Scheme": "structgen.generation.speculation.tree",
     "Session": "structgen.generation.speculation.interfaces",
-    "Sized": "structgen.generation.speculation.policies.sized",
+    "Sized": "structgen.generation.speculation.policies.lengths",
     "Speculation": "structgen.generation.speculation.speculation",
-    "StandDrafter": "structgen.generation.speculation.drafters.ngrams.stand",
+    "StandDrafter": "structgen.generation.speculation.drafters.ngrams",
     "Stats": "structgen.generation.speculation.stats",
     "StoppingPolicy": "structgen.generation.speculation.interfaces",
-    "SuffixDrafter": "structgen.generation.speculation.drafters.suffix.drafter",
-    "SuffixIndex": "structgen.generation.speculation.drafters.suffix.suffix_index",
+    "SuffixDrafter": "structgen.generation.speculation.drafters.suffix",
+    "SuffixIndex": "structgen.generation.speculation.drafters.suffix_index",
     "TableTarget": "structgen.generation.speculation.table_target",
     "TextDrafter": "structgen.generation.speculation.models",
-    "Thompson": "structgen.generation.speculation.policies.thompson",
+    "Thompson": "structgen.generation.speculation.policies.lengths",
     "Threshold": "structgen.generation.speculation.policies.stopping",
-    "TrigramDrafter": "structgen.generation.speculation.drafters.ngrams.trigram",
+    "TrigramDrafter": "structgen.generation.speculation.drafters.ngrams",
     "Typical": "structgen.generation.speculation.rules",
 }
 __all__ = [
@@ -136,26 +136,26 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.drafters.copy import CopyDrafter as CopyDrafter
     from structgen.generation.speculation.drafters.forced import ForcedDrafter as ForcedDrafter
     from structgen.generation.speculation.drafters.hybrid import HybridDrafter as HybridDrafter
-    from structgen.generation.speculation.drafters.jacobi.drafter import (
+    from structgen.generation.speculation.drafters.jacobi import (
         JacobiDrafter as JacobiDrafter,
     )
-    from structgen.generation.speculation.drafters.jacobi.lookahead import (
+    from structgen.generation.speculation.drafters.jacobi import (
         LookaheadDrafter as LookaheadDrafter,
     )
-    from structgen.generation.speculation.drafters.ngrams.recycling import (
+    from structgen.generation.speculation.drafters.ngrams import (
         RecyclingDrafter as RecyclingDrafter,
     )
-    from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter as StandDrafter
-    from structgen.generation.speculation.drafters.ngrams.trigram import (
+    from structgen.generation.speculation.drafters.ngrams import StandDrafter as StandDrafter
+    from structgen.generation.speculation.drafters.ngrams import (
         TrigramDrafter as TrigramDrafter,
     )
     from structgen.generation.speculation.drafters.retrieval import (
         RetrievalDrafter as RetrievalDrafter,
     )
-    from structgen.generation.speculation.drafters.suffix.drafter import (
+    from structgen.generation.speculation.drafters.suffix import (
         SuffixDrafter as SuffixDrafter,
     )
-    from structgen.generation.speculation.drafters.suffix.suffix_index import (
+    from structgen.generation.speculation.drafters.suffix_index import (
         SuffixIndex as SuffixIndex,
     )
     from structgen.generation.speculation.heads.drafter import HeadDrafter as HeadDrafter
@@ -173,16 +173,16 @@ if TYPE_CHECKING:
     from structgen.generation.speculation.models import ModelDrafter as ModelDrafter
     from structgen.generation.speculation.models import TextDrafter as TextDrafter
     from structgen.generation.speculation.names import NAMES as NAMES
-    from structgen.generation.speculation.policies.adl import Adl as Adl
     from structgen.generation.speculation.policies.bandit import Bandit as Bandit
     from structgen.generation.speculation.policies.costs import CostTable as CostTable
-    from structgen.generation.speculation.policies.disco import Disco as Disco
     from structgen.generation.speculation.policies.exit_layer import Del as Del
-    from structgen.generation.speculation.policies.fixed import Fixed as Fixed
-    from structgen.generation.speculation.policies.sized import Sized as Sized
+    from structgen.generation.speculation.policies.lengths import Adl as Adl
+    from structgen.generation.speculation.policies.lengths import Fixed as Fixed
+    from structgen.generation.speculation.policies.lengths import Sized as Sized
+    from structgen.generation.speculation.policies.lengths import Thompson as Thompson
     from structgen.generation.speculation.policies.stopping import Confidence as Confidence
+    from structgen.generation.speculation.policies.stopping import Disco as Disco
     from structgen.generation.speculation.policies.stopping import Threshold as Threshold
-    from structgen.generation.speculation.policies.thompson import Thompson as Thompson
     from structgen.generation.speculation.rules import Judge as Judge
     from structgen.generation.speculation.rules import KSeq as KSeq
     from structgen.generation.speculation.rules import OptimalTransport as OptimalTransport

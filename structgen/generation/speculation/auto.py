@@ -21,9 +21,9 @@ from structgen.generation.interfaces import Constraint
 from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
-from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.ngrams import RecyclingDrafter
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import (
     Budget,
     CreditingSession,
@@ -34,7 +34,7 @@ from structgen.generation.speculation.interfaces import (
 from structgen.generation.speculation.names import check_drafter
 from structgen.generation.speculation.policies.calibration import Calibration
 from structgen.generation.speculation.policies.costs import CostTable
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.tree import NONE, Context, DraftTree
 

@@ -27,22 +27,16 @@ MODEL_FREE = {
     ),
     "forced": Entry("what the grammar forces", f"{_DRAFTERS}.forced", "ForcedDrafter"),
     "copy": Entry("text of the prompt", f"{_DRAFTERS}.copy", "CopyDrafter"),
-    "suffix": Entry(
-        "what followed the same before", f"{_DRAFTERS}.suffix.drafter", "SuffixDrafter"
-    ),
+    "suffix": Entry("what followed the same before", f"{_DRAFTERS}.suffix", "SuffixDrafter"),
     "recycling": Entry(
-        "what was likely after the same token", f"{_DRAFTERS}.ngrams.recycling", "RecyclingDrafter"
+        "what was likely after the same token", f"{_DRAFTERS}.ngrams", "RecyclingDrafter"
     ),
     "trigram": Entry(
-        "what was likely after the same two tokens", f"{_DRAFTERS}.ngrams.trigram", "TrigramDrafter"
+        "what was likely after the same two tokens", f"{_DRAFTERS}.ngrams", "TrigramDrafter"
     ),
-    "stand": Entry("the same, drawn at random", f"{_DRAFTERS}.ngrams.stand", "StandDrafter"),
-    "lookahead": Entry(
-        "n-grams of guesses ahead", f"{_DRAFTERS}.jacobi.lookahead", "LookaheadDrafter"
-    ),
-    "jacobi": Entry(
-        "guesses that each pass makes better", f"{_DRAFTERS}.jacobi.drafter", "JacobiDrafter"
-    ),
+    "stand": Entry("the same, drawn at random", f"{_DRAFTERS}.ngrams", "StandDrafter"),
+    "lookahead": Entry("n-grams of guesses ahead", f"{_DRAFTERS}.jacobi", "LookaheadDrafter"),
+    "jacobi": Entry("guesses that each pass makes better", f"{_DRAFTERS}.jacobi", "JacobiDrafter"),
 }
 
 #: Drafters with weights of their own.

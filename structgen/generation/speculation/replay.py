@@ -19,7 +19,7 @@ from structgen.generation.interfaces import Constraint, Doubles
 from structgen.generation.row import Request, Row
 from structgen.generation.speculation.interfaces import Budget, Drafter
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.stats import Stats
 from structgen.generation.speculation.table_target import TableTarget

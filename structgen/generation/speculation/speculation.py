@@ -15,7 +15,7 @@ from structgen.generation.interfaces import Target
 from structgen.generation.speculation.awrs import write_tested
 from structgen.generation.speculation.interfaces import AcceptRule, Drafter, LengthPolicy
 from structgen.generation.speculation.names import ENTRIES, check_drafter, check_speculate
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.rules import SampleCompare
 from structgen.generation.speculation.verify import Write, write_masked
 

@@ -1,24 +1,19 @@
 """The byte DFA of languages over characters: all their derivatives, with characters in UTF-8.
 
 Between two characters a state is a vector of languages (derivatives, J. A. Brzozowski 1964). Inside
-a character it is a row of 64 continuation bytes; equal rows are one state, and a block of
-characters that all lead to one place is made once for each place.
+a character it is a row of 64 continuation bytes, and equal rows are one state.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Hashable
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.lexer import LEADS, Vector, vector_moves
+from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
-
-Span = tuple[int, int, int]  # first and last code point, state
-BITS = 6  # of a code point in a continuation byte
-FIRST_CONTINUATION, LAST_ASCII = 0x80, 0x7F
+from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, Segment, blocks, leads
 
 
 def explored(
@@ -73,40 +68,24 @@ class _ByteDfa:
                     last = min(high, LAST_ASCII)
                     row[low : last + 1] = [to] * (last + 1 - low)
                 if high > LAST_ASCII:
-                    multibyte.append((max(low, LAST_ASCII + 1), high, to))
+                    multibyte.append(Segment(low, high, to))
         multibyte.sort()
-        for lead, first, last, size, more in LEADS:
-            inside = [(max(a, first), min(b, last), to) for a, b, to in multibyte if a <= last]
-            spans = [span for span in inside if span[0] <= span[1]]
-            for block in _blocks(spans, 0, size):
-                row[lead + block] = self._block(spans, block * size, more)
+        for found, more, inside in leads(multibyte):
+            to = self._inside(more, inside)
+            for lead in found:
+                row[lead] = to
 
-    def _block(self, spans: list[Span], base: int, more: int) -> int:
-        """The state in front of `more` continuation bytes, which spell code points from `base`."""
-        size = 1 << BITS * more
-        at = bisect_left(spans, base, key=lambda span: span[1])
-        low, high, to = spans[at]
-        if low <= base and high >= base + size - 1:  # all of them lead to one state
-            key: Hashable = (more, to)
-            found = self._numbers.get(key)
-            if found is None:
-                after = to if more == 1 else self._block(spans, base, more - 1)
-                found = self._numbers[key] = self._inner([after] * 64)
-            return found
-        part: list[Span] = []
-        while at < len(spans) and spans[at][0] < base + size:
-            low, high, to = spans[at]
-            part.append((max(low, base), min(high, base + size - 1), to))
-            at += 1
-        row = [-1] * 64
-        if more == 1:
-            for low, high, to in part:
-                row[low - base : high - base + 1] = [to] * (high - low + 1)
-        else:
-            inner = size >> BITS
-            for block in _blocks(part, base, inner):
-                row[block] = self._block(part, base + block * inner, more - 1)
-        return self._inner(row)
+    def _inside(self, more: int, segments: tuple[Segment[int], ...]) -> int:
+        """The state in front of `more` continuation bytes, which spell these code points."""
+        key = more, segments
+        found = self._numbers.get(key)
+        if found is None:
+            row = [-1] * (1 << DIGIT)
+            for first, last, inside in blocks(segments, 1 << DIGIT * (more - 1)):
+                to = inside[0].target if more == 1 else self._inside(more - 1, inside)
+                row[first : last + 1] = [to] * (last + 1 - first)
+            found = self._numbers[key] = self._inner(row)
+        return found
 
     def _inner(self, row: list[int]) -> int:
         """The state inside a character with this row."""
@@ -114,7 +93,7 @@ class _ByteDfa:
         found = self._numbers.get(key)
         if found is None:
             whole = [-1] * 256
-            whole[FIRST_CONTINUATION : FIRST_CONTINUATION + 64] = row
+            whole[FIRST_CONTINUATION : FIRST_CONTINUATION + len(row)] = row
             found = self._numbers[key] = self._new(whole)
         return found
 
@@ -136,11 +115,3 @@ class _ByteDfa:
         dead = (False,) * width
         ends = [dead if v is None else tuple([x.nullable for x in v]) for v in listed]
         return new[np.array([self._rows[state] for state in order], np.int32)], ends, listed
-
-
-def _blocks(spans: list[Span], base: int, size: int) -> list[int]:
-    """Which blocks of so many code points from `base` on have some of the spans."""
-    found: dict[int, None] = {}
-    for low, high, _ in spans:
-        found.update(dict.fromkeys(range((low - base) // size, (high - base) // size + 1)))
-    return list(found)

@@ -5,26 +5,30 @@ process share one automaton per expression (`automaton_of`), or per tuple of exp
 is read in side by side (`vector_automaton`). Automata grow as they are walked; the cache keeps
 those used last.
 
-Several constructions exist, since none is best for all expressions. A constructor that cannot take
-an expression, or would get too large, raises `TooLargeError`, and the next one is tried:
+Several constructions exist, since none is best for all expressions. Which one is taken is a
+property of the expression (`_chosen`). The first kind is that of a single automaton:
 
-A bound on the length and nothing else, `any character{m,n}`: `LengthAutomaton`; its states count.
+- `LengthAutomaton`: any character{m,n}; its states count.
+- `PositionAutomaton`: a plain expression (unions, sequences, repetitions of characters); sets of
+  Glushkov positions, found by a kernel.
+- `CounterAutomaton`: one repeated character class whose count is too large to write out; and, like
+  `LengthLimitAutomaton`, the DFA of an intersection without its bound on the length, with a counter
+  of characters beside it.
+- `NumberAutomaton`: a range of numbers, or multiples in one; a kernel computes the moves.
+- `SubAutomatonTable`: a single sub-automaton that says what it reads, as other numbers do.
 
-A plain expression (unions, sequences, repetitions of characters):
-1. `PositionAutomaton`: sets of Glushkov positions, found by a kernel.
-2. `CounterAutomaton`: one repeated character class whose count is too large to write out.
+The second kind joins automata of this kind, the parts of the expression:
 
-An expression with intersections, complements or sub-automata:
-1. `_bounded`: the DFA without a bound on the length, and a counter of characters beside it.
-2. `NumberAutomaton`: a range of numbers, or multiples in one; a kernel computes the moves.
-3. `SubsetAutomaton`: sets of sub-automaton states that tell the same characters apart (numbers).
-4. `ProductAutomaton` for intersections and complements, `ComposedAutomaton` (Glushkov's
-   construction over automata in place of characters) for the rest.
+- `ProductAutomaton`: intersections and complements.
+- `ComposedAutomaton`: unions, sequences and repetitions; Glushkov's construction over automata in
+  place of characters.
 
-What is left is found state by state in Python:
-1. `SteppedSubAutomaton`: a single sub-automaton, as formats have.
-2. `UnionAutomaton`: the alternatives' automata side by side.
-3. `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
+Where these would get too large, or a part has no table of states (`TooLargeError`), states are
+found one by one in Python:
+
+- `SteppedSubAutomaton`: a single sub-automaton, as formats have.
+- `UnionAutomaton`: the automata of a union's alternatives side by side.
+- `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -43,6 +47,7 @@ from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import as_repeat, repeat
 from structgen.regular.expressions.nodes import (
     ANY,
+    Alt,
     Chars,
     Not,
     Repeat,
@@ -65,8 +70,8 @@ from structgen.regular.lazy_dfa.counters import (
     without_far_bounds,
     without_redundant_bounds,
 )
-from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
-from structgen.regular.lazy_dfa.numbers import NumberAutomaton
+from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
+from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
@@ -76,7 +81,7 @@ from structgen.regular.lazy_dfa.stepped import (
     UnionAutomaton,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
-from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
+from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
 from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
@@ -211,7 +216,7 @@ def block_of(regex: Regex) -> StateTables:
 def table_of(regex: Regex) -> TableAutomaton:
     """The DFA of an expression as a table. Raises TooLargeError where it has none."""
     if isinstance(regex, SubAutomaton):
-        return SubsetAutomaton(regex)
+        return SubAutomatonTable(regex)
     found = None if is_length_bound(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
     if not isinstance(found, TableAutomaton):
@@ -220,7 +225,7 @@ def table_of(regex: Regex) -> TableAutomaton:
 
 
 def _built(regex: Regex) -> RegexAutomaton:
-    found = _first_that_fits(regex)
+    found = _chosen(regex)
     if isinstance(found, TableAutomaton | DerivedAutomaton):
         found.find_without_counters = partial(_automaton_without_counters, regex)
     return found
@@ -262,48 +267,62 @@ def _with_distance_to_end(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, 
     return None
 
 
-def _first_that_fits(regex: Regex) -> RegexAutomaton:
-    """A fresh automaton, by the first construction that takes the expression (see the module)."""
+def _chosen(regex: Regex) -> RegexAutomaton:
+    """A fresh automaton, by the construction for such expressions (see the module)."""
     if is_length_bound(regex):
         return LengthAutomaton(regex)
     regex = without_impossible_alternatives(regex)
-    ways: tuple[Callable[[Regex], RegexAutomaton], ...] = (PositionAutomaton, _repeated)
     if not regex.plain:
         regex = without_redundant_bounds(regex)
-        beside = partial(
-            ProductAutomaton if is_boolean_combination(regex) else ComposedAutomaton,
-            table_of=block_of,
-        )
-        ways = (_bounded, NumberAutomaton, SubsetAutomaton, beside)
-    for way in ways:
-        with contextlib.suppress(TooLargeError):
-            return way(regex)
+    with contextlib.suppress(TooLargeError):
+        return _table(regex)
     if isinstance(regex, SubAutomaton):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
-    with contextlib.suppress(TooLargeError):
+    if isinstance(regex, Alt) and not regex.plain:
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)
 
 
+def _table(regex: Regex) -> RegexAutomaton:
+    """An automaton whose states kernels can join. Raises TooLargeError where there is none."""
+    if regex.plain:
+        return _repeated(regex) if _repeats_often(regex) else PositionAutomaton(regex)
+    bounded = _bounded(regex)
+    if bounded is not None:
+        return bounded
+    rows = kernel_rows(regex)
+    if rows is not None:
+        return NumberAutomaton(rows, ends=regex.nullable)
+    if isinstance(regex, SubAutomaton) and not is_listed(regex):
+        return SubAutomatonTable(regex)
+    joined = ProductAutomaton if is_boolean_combination(regex) else ComposedAutomaton
+    return joined(regex, block_of)
+
+
+def _repeats_often(regex: Regex) -> bool:
+    """Whether an expression repeats one character class too often to write it out."""
+    if not isinstance(regex, Repeat) or not isinstance(regex.body, Chars):
+        return False
+    return (regex.low if regex.high == INFINITE else regex.high) > MAX_POSITIONS
+
+
 def _repeated(regex: Regex) -> RegexAutomaton:
-    """A repeated character class as a counter. Raises TooLargeError for other expressions."""
-    if not (isinstance(regex, Repeat) and isinstance(regex.body, Chars)):
-        raise TooLargeError
-    base = PositionAutomaton(repeat(regex.body, 0))
-    return CounterAutomaton(base, regex.low, regex.high, ends=regex.nullable)
+    """A repeated character class as a counter. Raises TooLargeError."""
+    body, low, high = as_repeat(regex)
+    return CounterAutomaton(PositionAutomaton(repeat(body, 0)), low, high, ends=regex.nullable)
 
 
-def _bounded(regex: Regex) -> RegexAutomaton:
+def _bounded(regex: Regex) -> RegexAutomaton | None:
     """An expression with a bound on its length: its DFA without the bound, and a counter beside it.
 
-    Raises TooLargeError for other expressions.
+    None for other expressions, and where the rest has no table or too many states to count in.
     """
     found = split_length_bound(regex)
     if found is None:
-        raise TooLargeError
+        return None
     rest, span = found
     _, low, high = as_repeat(span)
     base = automaton_of(rest)
@@ -312,12 +331,10 @@ def _bounded(regex: Regex) -> RegexAutomaton:
     if isinstance(rest, SubAutomaton) and isinstance(base, SteppedSubAutomaton) and capped:
         return SteppedSubAutomaton(LengthLimited(rest.state, high))
     if not isinstance(base, TableAutomaton):
-        raise TooLargeError
+        return None
     bare = without_counters(regex)
     counts_more = bare is not None and bare[0] is not rest  # counters that masks cannot ignore
     if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
         with base.lock, contextlib.suppress(TooLargeError):
             return CounterAutomaton(base, least, high, ends=regex.nullable)
-    if not capped:
-        raise TooLargeError
-    return LengthLimitAutomaton(base, high, ends=regex.nullable)
+    return LengthLimitAutomaton(base, high, ends=regex.nullable) if capped else None

@@ -21,7 +21,7 @@ MAX_CLASSES = 62  # of characters that some position tells apart
 
 
 class TooLargeError(Exception):
-    """A construction cannot take an expression: it would be too large, or is of another kind."""
+    """An automaton would be too large, or a part of its expression has no table of states."""
 
 
 class CharacterClasses(NamedTuple):

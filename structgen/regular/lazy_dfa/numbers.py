@@ -2,7 +2,7 @@
 
 A state is how far a number has been read: the phase (sign, digits, point, exponent), how its digits
 compare with both ends, and the remainder modulo the divisor. These are nearly all numbers that
-schemas ask for; `subset_construction` takes other unions of number languages.
+schemas ask for; others are put together from sub-automata (`sub_automaton_table`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.base import Regex
-from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
+from structgen.regular.lazy_dfa.character_classes import classes_of
 from structgen.regular.lazy_dfa.states import Array, TableAutomaton
 from structgen.regular.numbers.digits import READS
 from structgen.regular.numbers.exponents import (
@@ -35,20 +35,28 @@ _NO_DIGITS = ~np.bitwise_or.reduce(np.uint64(1) << np.flatnonzero(_KINDS < 10).a
 _DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_DIGITS)
 
 
+Row = tuple[list[int], list[str]]  # `kernels.numbers.columns` of a range, the digits of its ends
+
+
+def kernel_rows(regex: Regex) -> list[Row] | None:
+    """The ranges that make up a number language, as kernels take them.
+
+    None for other languages, and where 64 bits are too few to compute with.
+    """
+    constraints = constraints_of(regex)
+    if constraints is None or constraints.modulus >= MAX_MODULUS or constraints.scale > MAX_SCALE:
+        return None
+    scientific = is_scientific(constraints.spelling)
+    found = [_kernel_row(rule, scientific=scientific) for rule in by_sign(constraints)]
+    rows = [row for row in found if row is not None]
+    return rows if len(rows) == len(found) else None
+
+
 class NumberAutomaton(TableAutomaton):
     """uint64[S, WIDTH]: states as a kernel packs them; see `kernels.numbers.states`."""
 
-    def __init__(self, regex: Regex) -> None:
-        """Raises TooLargeError for other languages."""
-        constraints = constraints_of(regex)
-        if (
-            constraints is None
-            or constraints.modulus >= MAX_MODULUS
-            or constraints.scale > MAX_SCALE
-        ):
-            raise TooLargeError
-        scientific = is_scientific(constraints.spelling)
-        found = [_kernel_row(rule, scientific=scientific) for rule in by_sign(constraints)]
+    def __init__(self, found: list[Row], *, ends: bool) -> None:
+        """See `kernel_rows`."""
         self._rules = np.array([numbers for numbers, _ in found], np.int64)
         room = max(1, *(len(part) for _, parts in found for part in parts))
         spelled = "".join(part.ljust(room, "0") for _, parts in found for part in parts)
@@ -57,7 +65,7 @@ class NumberAutomaton(TableAutomaton):
         self._room = np.zeros((2, self._k.WIDTH), np.int64)
         self._row = np.zeros(self._k.WIDTH, np.uint64)
         self._k.first_state(self._rules, self._room, self._row)
-        super().__init__(self._row.copy(), _CLASSES, ends=regex.nullable)
+        super().__init__(self._row.copy(), _CLASSES, ends=ends)
 
     def _find(self, state: int, count: int) -> None:
         self._k.explore_numbers(
@@ -83,10 +91,10 @@ class NumberAutomaton(TableAutomaton):
         return True
 
 
-def _kernel_row(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]:
-    """A range as kernels take it: the row of `kernels.numbers.columns`, and the digits of its ends.
+def _kernel_row(rule: Range, *, scientific: bool) -> Row | None:
+    """A range as kernels take it; None where its ends have too many digits.
 
-    With a divisor the ends are moved to multiples of it. Raises TooLargeError.
+    With a divisor the ends are moved to multiples of it.
     """
     unit = Fraction(rule.modulus, 10**rule.scale)
     others = unit not in {0, 1}  # multiples of something else than 1
@@ -103,8 +111,11 @@ def _kernel_row(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]
     far = least < greatest or (least == greatest and not any(opened))
     digits, power = leading(*digits_of(least)) if far else ("", 0)
     digits_high, power_high = leading(*digits_of(greatest)) if far else ("", 0)
+    units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))] if others else [0, 0]
     if unit and max(len(digits), len(digits_high)) > MAX_FRACTION + 1:
-        raise TooLargeError
+        return None
+    if max(units) >= 10 ** (MAX_FRACTION + 1):
+        return None
     numbers = [
         some,
         len(whole), len(part), low_open,
@@ -116,19 +127,16 @@ def _kernel_row(rule: Range, *, scientific: bool) -> tuple[list[int], list[str]]
         opened[0], not opened[1],
         MAX_FRACTION,
     ]  # fmt: skip
-    units = [int(end * 10**rule.scale) for end in (low, high or Fraction(0))] if others else [0, 0]
     numbers += _multiples(rule, units, [digits, digits_high])
     return numbers, [whole, part, whole_high, part_high, digits, digits_high]
 
 
 def _multiples(rule: Range, units: list[int], digits: list[str]) -> list[int]:
-    """The columns about multiples. units: both ends times 10**scale; digits: their leading digits.
+    """The columns about multiples.
 
-    Raises TooLargeError.
+    units: both ends times 10**scale. digits: their leading digits.
     """
     size = MAX_FRACTION + 1
-    if max(units) >= 10**size:
-        raise TooLargeError
     tens, core = split_off(rule.modulus, 10) if rule.modulus else (0, 0)
     far = [int(text[:size].ljust(size, "0")) for text in digits]
     return [rule.modulus, rule.scale, *units, core, tens - rule.scale, *far]

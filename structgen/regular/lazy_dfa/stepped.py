@@ -29,7 +29,6 @@ from structgen.regular.expressions.nodes import (
     SubAutomatonState,
 )
 from structgen.regular.expressions.search import is_nonempty
-from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import (
     Array,
     Numbers,
@@ -233,12 +232,7 @@ def _is_live(state: SubAutomatonState) -> bool:
 class UnionAutomaton(SteppedAutomaton):
     """The product of the alternatives' automata, for a union of which some have no table."""
 
-    def __init__(
-        self, regex: Regex, automaton_of: Callable[[Regex], RegexAutomaton | None]
-    ) -> None:
-        """Raises TooLargeError unless `regex` is a union with an alternative that is not plain."""
-        if not isinstance(regex, Alt) or regex.plain:
-            raise TooLargeError
+    def __init__(self, regex: Alt, automaton_of: Callable[[Regex], RegexAutomaton | None]) -> None:
         plain = alt(*(part for part in regex.parts if part.plain))
         parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
         self._parts = [part for part in parts if part is not None]

@@ -47,6 +47,7 @@ from structgen.regular.lazy_dfa.states import (
 from structgen.util.arrays import with_room
 from structgen.util.cached import cached_attribute
 
+MAX_LETTERS = 64  # characters that a sub-automaton reads whose states are few
 NARROW = 4  # the width of a state set at first
 TOO_NARROW = -2  # the kernel's answer when a set is wider than the table
 
@@ -94,7 +95,7 @@ class SubAutomatonPositions(Positions):
         if node.longest == 0:
             return Part(0, 0, node.nullable)
         bit = 1 << self._position(None)
-        self.is_vast = self.is_vast or (isinstance(node, SubAutomaton) and not is_listed(node))
+        self.is_vast = self.is_vast or _is_vast(node)
         self.blocks.append(self._block_of(node))
         return Part(bit, bit, node.nullable)
 
@@ -111,6 +112,14 @@ class SubAutomatonPositions(Positions):
             whole = self._joined(whole, self._part(at.head, depth))
             at = at.tail
         return self._joined(whole, self._part(at, depth))
+
+
+def _is_vast(node: Regex) -> bool:
+    """Whether a part is a sub-automaton that reads many characters and does not list its states."""
+    if not isinstance(node, SubAutomaton) or is_listed(node):
+        return False
+    reads: tuple[CharSet, ...] = getattr(node.state, "reads", ())
+    return sum(map(len, reads)) > MAX_LETTERS
 
 
 class SubAutomatonStates:

@@ -25,6 +25,7 @@ from structgen.regular.regex import (
     sub_automaton,
 )
 from structgen.regular.syntax.ecma import parse
+from structgen.regular.utf8 import LAST_ASCII, LEADS
 from structgen.schema.formats.leap_seconds import leap_seconds
 
 SPEC_FORMATS = frozenset(
@@ -117,7 +118,8 @@ _ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~<wide>]+"
 _QUOTED = r'"(?:[ !#-\[\]-~<wide>]|\\[ -~])*"'
 _DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]{0,61}[0-9A-Za-z<wide>])?"
 _IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
-_SIZES = ((1, 0, 0x7F), (2, 0x80, 0x7FF), (3, 0x800, 0xFFFF), (4, 0x10000, 0x10FFFF))  # UTF-8
+# bytes of a character in UTF-8, and the first and last character that takes so many
+_SIZES = ((1, 0, LAST_ASCII), *((1 + more, first, last) for _, first, last, _, more in LEADS))
 
 
 @dataclass(frozen=True)

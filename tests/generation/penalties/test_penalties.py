@@ -24,7 +24,7 @@ from structgen.generation.row import Request, Row
 from structgen.generation.sampling.table import TableModel
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
 from structgen.generation.speculation.tree import Scheme

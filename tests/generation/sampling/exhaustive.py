@@ -40,7 +40,7 @@ class ScriptedDraws:
 
     DRAWS = tuple(
         f"structgen.generation.sampling.samplers.{name}.draw"
-        for name in "mask asap cars independent".split()
+        for name in "mask trie_samplers independent".split()
     )
     ORDERS = ("structgen.generation.sampling.samplers.awrs.without_replacement",)
 

@@ -16,8 +16,7 @@ from structgen.generation.sampling.exact import exact_law
 from structgen.generation.sampling.interfaces import Place
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.samplers.best_of import BestOf
-from structgen.generation.sampling.search.beam import Beam, Hypothesis, allocate
-from structgen.generation.sampling.search.phrases import Phrases
+from structgen.generation.sampling.search.beam import Beam, Hypothesis, Phrases, allocate
 from tests.generation.sampling.toys import LETTERS, letters
 
 WIDE = 10_000

@@ -19,12 +19,11 @@ from structgen.generation.sampling.exact import exact_law, kl
 from structgen.generation.sampling.interfaces import Doubles, Tokens
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.asap import Asap
-from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
 from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
+from structgen.generation.sampling.samplers.trie_samplers import Asap, Cars
 from structgen.generation.sampling.table import TableModel
 from tests.generation.sampling.exhaustive import ScriptedDraws
 from tests.generation.sampling.toys import (

@@ -19,11 +19,10 @@ from structgen.errors import GenerationError
 from structgen.generation.sampling.exact import exact_law
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
-from structgen.generation.sampling.potentials.monitors import Monitor, Monitored
+from structgen.generation.sampling.potentials.monitors import Monitor, Monitored, TokenIndex
 from structgen.generation.sampling.potentials.names_python import PythonNames
 from structgen.generation.sampling.potentials.names_sql import KEYWORDS, SqlNames, prepares
 from structgen.generation.sampling.potentials.potentials import Critic
-from structgen.generation.sampling.potentials.token_index import TokenIndex
 from structgen.generation.sampling.samplers.awrs import AwrsStep
 from structgen.generation.sampling.samplers.interfaces import Stepper
 from structgen.generation.sampling.samplers.mask import MaskStep

@@ -14,8 +14,6 @@ from structgen.errors import ArtifactError, GenerationError
 from structgen.generation.sampling.exact import exact_law, kl
 from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.samplers.asap import Asap
-from structgen.generation.sampling.samplers.cars import Cars
 from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import (
     NONE,
@@ -23,6 +21,7 @@ from structgen.generation.sampling.samplers.prefix_trie import (
     load_trie,
     save_trie,
 )
+from structgen.generation.sampling.samplers.trie_samplers import Asap, Cars
 from structgen.generation.sampling.table import TableModel
 from tests.generation.sampling.toys import (
     BITS,

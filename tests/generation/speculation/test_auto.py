@@ -18,12 +18,12 @@ from structgen.errors import GenerationError, ModelError
 from structgen.generation.generator import Generator
 from structgen.generation.speculation import auto as module
 from structgen.generation.speculation.auto import MOST, Account, AutoDrafter, auto
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.names import ENTRIES, NAMES, check_speculate
 from structgen.generation.speculation.policies.calibration import Calibration
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation, Speculations
 from structgen.generation.speculation.tree import Context, DraftTree
 from tests.generation.speculation.simulation import TOKEN, chain, endless_context, round_of

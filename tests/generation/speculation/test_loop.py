@@ -10,7 +10,7 @@ from structgen.generation.generator import Generator
 from structgen.generation.loop import decode as decode_plainly
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
 from structgen.generation.speculation.tree import Scheme

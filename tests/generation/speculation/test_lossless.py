@@ -28,7 +28,7 @@ from structgen.generation.speculation.awrs import draw_tested, write_tested
 from structgen.generation.speculation.interfaces import AcceptRule, Budget, Fork, Plan
 from structgen.generation.speculation.loop import decode
 from structgen.generation.speculation.masked import allowed_ids
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.rules import (
     Judge,
     KSeq,

@@ -13,16 +13,16 @@ import pytest
 from structgen.errors import GenerationError
 from structgen.generation.speculation.interfaces import Budget, Round, StoppingPolicy
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.adl import Adl
 from structgen.generation.speculation.policies.bandit import Arms, Bandit, Exp3, Ucb
 from structgen.generation.speculation.policies.costs import CostTable
-from structgen.generation.speculation.policies.disco import Disco
 from structgen.generation.speculation.policies.exit_layer import Del
-from structgen.generation.speculation.policies.fixed import Fixed
-from structgen.generation.speculation.policies.outcomes import outcomes
-from structgen.generation.speculation.policies.sized import Sized
-from structgen.generation.speculation.policies.stopping import Confidence, Threshold
-from structgen.generation.speculation.policies.thompson import Thompson
+from structgen.generation.speculation.policies.lengths import Adl, Fixed, Sized, Thompson
+from structgen.generation.speculation.policies.stopping import (
+    Confidence,
+    Disco,
+    Threshold,
+    outcomes,
+)
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
 from structgen.generation.speculation.tree import DraftTree, Draws, Scheme

@@ -9,9 +9,9 @@ from structgen.generation.generator import Generator
 from structgen.generation.settings import Options
 from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
 from structgen.generation.speculation.interfaces import Budget
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.replay import Record, Replayed, replay
 from structgen.generation.speculation.speculation import Speculation
 from tests.generation.models import build_model, build_tokenizer

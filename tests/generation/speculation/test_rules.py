@@ -27,9 +27,8 @@ from structgen.generation.speculation.rules import (
     Typical,
     optimal_acceptance,
 )
-from structgen.generation.speculation.rules.bound import escape
 from structgen.generation.speculation.rules.exact import exactly, outcomes
-from structgen.generation.speculation.rules.flow import largest_flow
+from structgen.generation.speculation.rules.optimal import escape, largest_flow
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.tree import Doubles, Scheme
 from structgen.generation.speculation.verify import decide

@@ -19,7 +19,7 @@ from structgen.generation.generator import Generator
 from structgen.generation.models.target import HuggingFaceTarget
 from structgen.generation.speculation.chains import Chains
 from structgen.generation.speculation.interfaces import Budget
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from tests.generation.models import (
     bloom_model,

@@ -10,9 +10,9 @@ import torch
 
 from structgen.generation.generator import Generator
 from structgen.generation.models.torch_logits import DeviceLogits, DeviceRows
-from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
+from structgen.generation.speculation.drafters.ngrams import RecyclingDrafter
 from structgen.generation.speculation.interfaces import Budget
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.rules import RecursiveRejection, SampleCompare
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.tree import Scheme

@@ -30,7 +30,7 @@ DRAWS = (
     "structgen.generation.distribution.draw",
     "structgen.generation.speculation.verify.draw",
     "structgen.generation.speculation.trees.drawing.draw",
-    "structgen.generation.speculation.trees.dynamic.draw",
+    "structgen.generation.speculation.trees.growing.draw",
 )
 ORDERS = (
     "structgen.generation.speculation.trees.drawing.without_replacement",

@@ -138,4 +138,4 @@ def test_figures_sort_by_value_and_stand_on_the_right() -> None:
     table = Table("t", ["a", "b"], [["x", Figure(1234.5, "1,234")], ["y", Figure(math.nan, "–")]])
     assert 'data-key="1234.5">1,234<' in table.html()
     assert 'data-key="">–<' in table.html()
-    assert "|---|---:|" in table.markdown()
+    assert "| --- | ---: |" in table.markdown()

@@ -8,7 +8,6 @@ import pytest
 
 from structgen.regular.expressions.nodes import Alt
 from structgen.regular.lazy_dfa.automaton import _built
-from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton, UnionAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse
@@ -63,10 +62,3 @@ def test_a_union_leads_on_as_its_derivatives_do(names: tuple[str, ...]) -> None:
             state, node = after(automaton, state, letter) or 0, after(derived, node, letter) or 0
             assert automaton.ends[state] == derived.ends[node]
     loops_are_safe(automaton, rnd)
-
-
-def test_only_unions_are_united() -> None:
-    """Others have no parts that any text may fit."""
-    for language in (format_built("hostname"), parse("a|b"), parse("ab")):
-        with pytest.raises(TooLargeError):
-            UnionAutomaton(language, _built)

@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple
 
 from structgen.automata.interface import DEAD
 from structgen.generation.speculation.drafters.forced import RECENT, ByteTokenizer, byte_tokenizer
-from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, ranked
-from structgen.generation.speculation.drafters.rates import Rates
-from structgen.generation.speculation.drafters.suffix.occurrences import Occurrences
+from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, Rates, ranked
+from structgen.generation.speculation.drafters.suffix_index import Occurrences
 from structgen.generation.speculation.interfaces import Round
 from structgen.generation.speculation.tree import Context
 

@@ -3,19 +3,42 @@
 Every model-free drafter is a Guesser: a cursor into its statistics, ranked guesses there, and where
 a token moves the cursor. The grammar prunes while the tree grows, best first: a refused token is
 left out, and its probability is shared among the allowed ones.
+
+`Rates` says how often guesses of a kind were right.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from structgen.automata.interface import DEAD
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.tree import NONE, Context, DraftTree
+
+_GUESSED = 4.0  # cases that a guess counts for
+_NONE = (0.0, 0.0)
+
+
+class Rates:
+    """How often guesses of a kind were right. Shared by texts; a lost update does no harm."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Hashable, tuple[float, float]] = {}
+
+    def of(self, kind: Hashable, guess: float) -> float:
+        """The share of right guesses; `guess`, in (0, 1), counts as long as few were seen."""
+        right, cases = self._seen.get(kind, _NONE)
+        return (right + _GUESSED * guess) / (cases + _GUESSED)
+
+    def learn(self, kind: Hashable, right: bool) -> None:
+        """Count a guess."""
+        before, cases = self._seen.get(kind, _NONE)
+        self._seen[kind] = (before + right, cases + 1.0)
+
 
 #: Tokens with the probabilities that they come next, the most probable first; together at most 1.
 Guesses = Sequence[tuple[int, float]]

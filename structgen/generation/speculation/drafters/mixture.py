@@ -17,8 +17,8 @@ from structgen.generation.speculation.drafters.guessing import (
     Guesser,
     Guesses,
     GuessSession,
+    Rates,
 )
-from structgen.generation.speculation.drafters.rates import Rates
 from structgen.generation.speculation.interfaces import Round
 from structgen.generation.speculation.tree import Context
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint, Doubles
-from structgen.generation.speculation.models.load import load_draft_model
-from structgen.generation.speculation.models.reader import Reader, reader_of
+from structgen.generation.speculation.models.reader import Reader, load_draft_model, reader_of
 from structgen.generation.speculation.models.trim import Head
 from structgen.generation.speculation.tree import Ids
 

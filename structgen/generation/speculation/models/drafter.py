@@ -11,8 +11,7 @@ import numpy as np
 from structgen.generation.models.target import HuggingFaceTarget
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.masked import allowed_ids, distribution_over
-from structgen.generation.speculation.models.load import load_draft_model
-from structgen.generation.speculation.models.reader import Answer, reader_of
+from structgen.generation.speculation.models.reader import Answer, load_draft_model, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
 from structgen.generation.speculation.models.trim import Head
 from structgen.generation.speculation.tree import Context, DraftTree

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from structgen.errors import ModelError
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.models.clasp import Clasp
 from structgen.generation.speculation.models.layer_skip import LayerSkipDrafter
 from structgen.generation.speculation.models.layers import Layered
-from structgen.generation.speculation.models.selectors import EarlyExit, Swift
+from structgen.generation.speculation.models.selectors import Clasp, EarlyExit, Swift
 from structgen.generation.speculation.policies.exit_layer import Del
 from structgen.generation.speculation.speculation import Speculation
 

@@ -19,8 +19,7 @@ from structgen.errors import VocabularyError
 from structgen.generation.distribution import largest, softmax
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.masked import allowed_ids
-from structgen.generation.speculation.models.load import load_draft_model
-from structgen.generation.speculation.models.reader import Reader, reader_of
+from structgen.generation.speculation.models.reader import Reader, load_draft_model, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
 from structgen.generation.speculation.models.trim import Head
 from structgen.generation.speculation.tree import NONE, Context, DraftTree, Ids

@@ -19,7 +19,7 @@ from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
-from structgen.generation.speculation.policies.outcomes import confidence, outcomes
+from structgen.generation.speculation.policies.stopping import confidence, outcomes
 from structgen.generation.speculation.tree import Context, DraftTree
 
 #: Logits float[n, V] of hidden states [n, d] of any layer: the last norm and the output layer.

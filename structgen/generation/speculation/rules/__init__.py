@@ -11,12 +11,9 @@ Children that were chosen without chance need no rule of their own: whatever tok
 a child with that token is kept, so what a rule leaves of the distribution falls on them.
 """
 
-from structgen.generation.speculation.rules.bound import optimal_acceptance
-from structgen.generation.speculation.rules.k_seq import KSeq
+from structgen.generation.speculation.rules.lossless import KSeq, RecursiveRejection, SampleCompare
 from structgen.generation.speculation.rules.lossy import Judge, Reflective, Typical
-from structgen.generation.speculation.rules.optimal import OptimalTransport
-from structgen.generation.speculation.rules.recursive import RecursiveRejection
-from structgen.generation.speculation.rules.sample_compare import SampleCompare
+from structgen.generation.speculation.rules.optimal import OptimalTransport, optimal_acceptance
 
 __all__ = [
     "Judge",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from structgen.generation.speculation.interfaces import AcceptRule, Fork, Plan
-from structgen.generation.speculation.rules.recursive import RecursiveRejection
+from structgen.generation.speculation.rules.lossless import RecursiveRejection
 from structgen.generation.speculation.tree import Doubles, Scheme
 
 #: For each child of a fork (see `Fork.children`), how good it is: a trained head, another model.

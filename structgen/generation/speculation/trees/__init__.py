@@ -12,22 +12,24 @@
 Which rules are right for what is drawn: `Draws.scheme` says it, and the loop checks it.
 """
 
-from structgen.generation.speculation.trees.best_first import BestFirst
-from structgen.generation.speculation.trees.cape import Cape
-from structgen.generation.speculation.trees.drawing import Pick
-from structgen.generation.speculation.trees.dynamic import Dynamic
-from structgen.generation.speculation.trees.interfaces import (
+from structgen.generation.speculation.trees.drawing import (
     Distribution,
     Distributions,
     LearningBuilder,
+    Pick,
     TreeBuilder,
     notify,
 )
-from structgen.generation.speculation.trees.lattice import Lattice
-from structgen.generation.speculation.trees.merge import merge
+from structgen.generation.speculation.trees.growing import (
+    BestFirst,
+    Cape,
+    Dynamic,
+    Shape,
+    Static,
+    StochasticBeam,
+)
+from structgen.generation.speculation.trees.merge import Lattice, merge
 from structgen.generation.speculation.trees.planner import Planned, Planner, RankRates, Sequoia
-from structgen.generation.speculation.trees.static import Shape, Static
-from structgen.generation.speculation.trees.stochastic_beam import StochasticBeam
 
 __all__ = [
     "BestFirst",

@@ -1,14 +1,19 @@
-"""Adds children to a draft node: the most probable tokens, or random draws."""
+"""Tree builders ask a drafter for next-token distributions, and add children to draft nodes.
+
+builder ── tree, nodes ──▶ drafter ──▶ (tokens, probabilities) of each ──▶ builder adds children:
+the most probable tokens, or random draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from structgen.generation.distribution import draw, largest
 from structgen.generation.sampling.samplers.awrs import without_replacement
+from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.tree import (
     NONE,
     Context,
@@ -18,7 +23,39 @@ from structgen.generation.speculation.tree import (
     Ids,
     Scheme,
 )
-from structgen.generation.speculation.trees.interfaces import Distribution
+
+#: What may come next: tokens int64[k], ascending, all of them allowed, and their probabilities
+#: float64[k], all positive, which sum to 1. Empty where the drafter knows of nothing.
+#: `structgen.generation.speculation.masked.masked_law` makes one of logits.
+Distribution = tuple[Ids, Doubles]
+
+#: The distributions after some nodes of a tree, which a drafter gives: one for each node, in their
+#: order. Within one `grow` every call is about the same growing tree; a node comes at most once,
+#: after its parent did; nodes asked about together are what a model can read in one forward pass.
+#: The tree that `grow` returns may leave nodes out, and then renumbers the others.
+Distributions = Callable[[DraftTree, Sequence[int]], Sequence[Distribution]]
+
+
+class TreeBuilder(Protocol):
+    """A strategy: which continuations are worth a place in the tree."""
+
+    def grow(self, context: Context, budget: Budget, distributions: Distributions) -> DraftTree:
+        """A tree of at most `budget.nodes` draft tokens, `budget.depth` in a row."""
+
+
+@runtime_checkable
+class LearningBuilder(TreeBuilder, Protocol):
+    """A builder that learns from the rounds of its trees; one may serve many texts at once."""
+
+    def observe(self, seen: Round) -> None:
+        """Learn from a round; sessions call it."""
+
+
+def notify(builder: TreeBuilder, seen: Round) -> None:
+    """Let a builder learn from a round, if it does."""
+    if isinstance(builder, LearningBuilder):
+        builder.observe(seen)
+
 
 #: How children come about. "top": the most probable, as points. "iid": independent draws. "wor":
 #: draws without replacement, by Gumbel keys (Kool et al. 2019). "greedy": the most probable as

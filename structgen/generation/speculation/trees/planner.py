@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.tree import Context, Doubles, DraftTree
-from structgen.generation.speculation.trees.drawing import Pick
-from structgen.generation.speculation.trees.interfaces import Distributions
-from structgen.generation.speculation.trees.static import Shape, Static
+from structgen.generation.speculation.trees.drawing import Distributions, Pick
+from structgen.generation.speculation.trees.growing import Shape, Static
 
 #: Tokens per time for `expected` draft tokens kept of `nodes`: `CostTable.rate` is one.
 Rate = Callable[[float, int], float]

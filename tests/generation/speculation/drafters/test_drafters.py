@@ -20,18 +20,19 @@ from structgen.generation.speculation.drafters.copy import CopyDrafter
 from structgen.generation.speculation.drafters.forced import ForcedDrafter
 from structgen.generation.speculation.drafters.guessing import GuessDrafter
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
-from structgen.generation.speculation.drafters.jacobi.lookahead import LookaheadDrafter
+from structgen.generation.speculation.drafters.jacobi import JacobiDrafter, LookaheadDrafter
 from structgen.generation.speculation.drafters.mixture import MixtureDrafter
-from structgen.generation.speculation.drafters.ngrams.recycling import RecyclingDrafter
-from structgen.generation.speculation.drafters.ngrams.stand import StandDrafter
-from structgen.generation.speculation.drafters.ngrams.trigram import TrigramDrafter
+from structgen.generation.speculation.drafters.ngrams import (
+    RecyclingDrafter,
+    StandDrafter,
+    TrigramDrafter,
+)
 from structgen.generation.speculation.drafters.retrieval import RetrievalDrafter
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix_index import SuffixIndex
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget
 from structgen.generation.speculation.tree import Context, DraftTree
@@ -356,14 +357,10 @@ def test_threads_share_a_drafter(name: str) -> None:
 def test_what_is_learned_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that are full begin anew, and texts go on."""
     most = 6
-    for module in ("recycling", "trigram", "stand"):
-        monkeypatch.setattr(
-            f"structgen.generation.speculation.drafters.ngrams.{module}._MOST_KEYS", most
-        )
-    monkeypatch.setattr(
-        "structgen.generation.speculation.drafters.jacobi.lookahead._MOST_TOKENS", 2
-    )
-    monkeypatch.setattr("structgen.generation.speculation.drafters.suffix.drafter._SHARED", 40)
+    for table in ("ROWS", "PAIRS", "GRAMS"):
+        monkeypatch.setattr(f"structgen.generation.speculation.drafters.ngrams._MOST_{table}", most)
+    monkeypatch.setattr("structgen.generation.speculation.drafters.jacobi._MOST_TOKENS", 2)
+    monkeypatch.setattr("structgen.generation.speculation.drafters.suffix._SHARED", 40)
     monkeypatch.setattr("structgen.generation.speculation.drafters.forced._REMEMBERED", 3)
     monkeypatch.setattr("structgen.generation.speculation.drafters.state_classes._REMEMBERED", 3)
     recycling, trigram, stand = RecyclingDrafter(), TrigramDrafter(), StandDrafter()

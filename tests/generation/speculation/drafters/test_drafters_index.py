@@ -13,9 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import ArtifactError, GenerationError
-from structgen.generation.speculation.drafters.suffix.occurrences import END, Occurrences
-from structgen.generation.speculation.drafters.suffix.suffix_array import SuffixArray
-from structgen.generation.speculation.drafters.suffix.suffix_index import KIND, SuffixIndex
+from structgen.generation.speculation.drafters.suffix_index import (
+    END,
+    KIND,
+    Occurrences,
+    SuffixArray,
+    SuffixIndex,
+)
 from structgen.util import container
 
 TEXTS = st.lists(st.lists(st.integers(0, 3), max_size=12), max_size=6)

@@ -14,15 +14,15 @@ import pytest
 from structgen.constraint.constraint import FINAL
 from structgen.generation.sampling.table import TableModel
 from structgen.generation.speculation.drafters.hybrid import HybridDrafter
-from structgen.generation.speculation.drafters.jacobi.drafter import JacobiDrafter
-from structgen.generation.speculation.drafters.ngrams.stand import (
+from structgen.generation.speculation.drafters.jacobi import JacobiDrafter
+from structgen.generation.speculation.drafters.ngrams import (
     StandDrafter,
     draw_without_replacement,
 )
-from structgen.generation.speculation.drafters.suffix.drafter import SuffixDrafter
+from structgen.generation.speculation.drafters.suffix import SuffixDrafter
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.loop import decode
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.rules import RecursiveRejection
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.table_target import TableTarget

@@ -18,7 +18,7 @@ from structgen.errors import TruncatedError
 from structgen.generation import penalties
 from structgen.generation.generator import Generator
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.tree import NONE, Context, DraftTree
 from tests.generation.speculation.toys import RandomDrafter

@@ -24,7 +24,7 @@ from structgen.generation.speculation.heads.files import head_drafter, load_head
 from structgen.generation.speculation.heads.medusa import MedusaHeads
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.masked import masked_law
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.generation.speculation.trees import BestFirst, Dynamic, Static, TreeBuilder

@@ -15,7 +15,7 @@ from structgen.generation.generator import Generator
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.masked import allowed_ids, distribution_over, masked_law
 from structgen.generation.speculation.models import LayerSkipDrafter, ModelDrafter
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.rules import KSeq, OptimalTransport, RecursiveRejection
 from structgen.generation.speculation.speculation import Speculation
 from structgen.generation.speculation.trees import Dynamic, Static, StochasticBeam

@@ -15,7 +15,7 @@ from structgen.generation.generator import Generator
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.models import ModelDrafter
 from structgen.generation.speculation.models.token_map import TokenMap
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from tests.generation.models import (
     OTHER_MERGES,

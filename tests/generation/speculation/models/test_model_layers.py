@@ -26,7 +26,7 @@ from structgen.generation.speculation.models import (
 from structgen.generation.speculation.models.layers import Layered, with_layers
 from structgen.generation.speculation.models.selectors import embed, matching, spread
 from structgen.generation.speculation.policies.exit_layer import Del
-from structgen.generation.speculation.policies.fixed import Fixed
+from structgen.generation.speculation.policies.lengths import Fixed
 from structgen.generation.speculation.speculation import Speculation
 from tests.generation.models import (
     bloom_model,

@@ -15,13 +15,15 @@ from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Any, Literal, NamedTuple, Protocol
 
-from structgen.generation.speculation.drafters.guessing import Guesses, grow
-from structgen.generation.speculation.drafters.rates import Rates
+from structgen.generation.speculation.drafters.guessing import Guesses, Rates, grow
 from structgen.generation.speculation.drafters.state_classes import Kind as ClassKind
 from structgen.generation.speculation.drafters.state_classes import StateClasses
-from structgen.generation.speculation.drafters.suffix.occurrences import END, Occurrences
-from structgen.generation.speculation.drafters.suffix.suffix_array import Node
-from structgen.generation.speculation.drafters.suffix.suffix_index import SuffixIndex
+from structgen.generation.speculation.drafters.suffix_index import (
+    END,
+    Node,
+    Occurrences,
+    SuffixIndex,
+)
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.tree import Context, DraftTree
 

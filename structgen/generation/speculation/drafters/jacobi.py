@@ -1,20 +1,120 @@
-"""`LookaheadDrafter`: n-grams that Jacobi iterations beside the text have found.
+"""Drafts from the logits of the target along a chain of guesses (Jacobi iteration).
 
-Lookahead decoding (Fu et al. 2024): Jacobi iterations along a chain of guesses leave n-grams
-behind; those that begin with the last token are drafted. Here both branches are in one tree: the
-chain of guesses hangs from the root like the n-grams, so one pass of the target reads all.
+Position p of the text was guessed; the logits there, given the guesses before it, say what the
+target would write at p + 1. So each pass over a chain gives a better chain (Santilli et al. 2023).
+
+`JacobiDrafter` draws the next chain from these logits. Speculative Jacobi Decoding (Teng et al.
+2024), for text under a grammar: the conditionals of the last iteration are the distribution that
+the next draft is drawn from, and the rule of speculative sampling accepts or corrects it: nothing
+is lost even where a conditional was computed from other tokens.
+
+`LookaheadDrafter` drafts n-grams. Lookahead decoding (Fu et al. 2024): Jacobi iterations along a
+chain of guesses leave n-grams behind; those that begin with the last token are drafted. Here both
+branches are in one tree: the chain of guesses hangs from the root like the n-grams, so one pass of
+the target reads all.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import replace
+from typing import Any
 
+import numpy.typing as npt
+
+from structgen.generation.distribution import draw
 from structgen.generation.speculation.drafters.guessing import Guesses, LearnsNothing, grow
-from structgen.generation.speculation.drafters.jacobi.trajectory import Trajectory
-from structgen.generation.speculation.drafters.ngrams.likely import likely
+from structgen.generation.speculation.drafters.ngrams import likely
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.tree import NONE, Context, DraftTree
+from structgen.generation.speculation.masked import masked_law
+from structgen.generation.speculation.tree import NONE, Context, DraftTree, Draws, Scheme
+
+
+class Trajectory:
+    """The logits of the last chain of guesses, by position in the text.
+
+    Attribute: `guesses`, the tokens of the last chain by position.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[int, npt.NDArray[Any]] = {}
+        self.guesses: dict[int, int] = {}
+
+    def row(self, position: int) -> npt.NDArray[Any] | None:
+        """float[V]: logits of the token at a position; those of the last one known, if later."""
+        if not self._rows:
+            return None
+        return self._rows[position if position in self._rows else max(self._rows)]
+
+    def observe(self, context: Context, seen: Round, chain: list[int]) -> None:
+        """Read the logits along the chain that was proposed, and along what was kept.
+
+        chain: the tokens proposed from the root on. Where the text went another way, what was kept
+        counts: its logits are the target's own.
+        """
+        tree = seen.tree
+        first = len(context.tokens) - len(seen.written)  # of the first token after the root
+        rows = {first: seen.logits[0]}
+        guesses = {}
+        node = 0
+        for depth, token in enumerate(chain, 1):
+            node = tree.child(node, token)
+            if node == NONE:
+                break
+            rows[first + depth] = seen.logits[node]
+            guesses[first + depth - 1] = token
+        for depth, node in enumerate(seen.path, 1):
+            rows[first + depth] = seen.logits[node]
+        end = len(context.tokens)
+        self._rows = {at: row for at, row in rows.items() if at >= end} or {end: rows[max(rows)]}
+        self.guesses = {at: token for at, token in guesses.items() if at >= end}
+
+
+class JacobiDrafter:
+    """Draws a chain of `window` tokens, each from what the target said there last time."""
+
+    name = "jacobi"
+    hidden: tuple[int, ...] = ()
+
+    def __init__(self, window: int = 8) -> None:
+        self.window = window
+
+    def begin(self, context: Context) -> JacobiSession:
+        """Start on a text."""
+        return JacobiSession(self.window)
+
+
+class JacobiSession(LearnsNothing):
+    """The drafter at work on one text."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._trajectory = Trajectory()
+        self._chain: list[int] = []
+
+    def propose(self, context: Context, budget: Budget) -> DraftTree:
+        """One token drawn for each position, from its distribution masked by the grammar there."""
+        tree = DraftTree(context)
+        node, self._chain = 0, []
+        position = len(context.tokens)
+        for depth in range(min(self._window, budget.nodes, budget.depth)):
+            row = self._trajectory.row(position + depth)
+            if row is None or not tree.may_go_on(node) or tree.estimates[node] < budget.least:
+                break
+            ids, distribution = masked_law(context, tree.states[node], row)
+            if not len(ids):
+                break
+            at = draw(distribution, context.rng)
+            draws = Draws(Scheme.IID, ids, distribution, (int(ids[at]),))
+            [node] = tree.add_draws(node, draws, [float(distribution[at])])
+            self._chain.append(int(ids[at]))
+        return tree
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Keep the logits at the positions that are still to be written."""
+        self._trajectory.observe(context, seen, self._chain)
+        self._chain = []
+
 
 Gram = tuple[int, ...]
 

@@ -1,1 +1,0 @@
-"""Drafts from the model's own logits along a chain of guesses."""

@@ -1,1 +1,0 @@
-"""Drafts from n-grams of what the model found likely before."""

@@ -1,1 +1,0 @@
-"""Drafts that continue what followed the same tokens before."""
