@@ -290,7 +290,7 @@ class Constraint:
             if (
                 self.can_replay
                 and not self._reads_tokens
-                and self.automaton.size["bytes"] > self._most
+                and self.automaton.nbytes > self._most
             ):
                 self._drop_tables()
 
