@@ -36,6 +36,7 @@ from structgen.automata.pushdown.tables import (
 )
 from structgen.errors import BudgetError
 from structgen.util.byte_words import in_words
+from structgen.util.cancellation import checkpoint
 
 WORD = 7  # bytes of a text that fit into an int64 beside their count
 _NO_ACTIONS: dict[int, int] = {}
@@ -202,6 +203,7 @@ class Engine(Numbering, Automaton):
 
     def fill_on_demand(self, code: int) -> None:
         """Fill the table entry that a kernel stopped for, as `need` says."""
+        checkpoint()
         k, need = self._k, self.tables.need
         if code == k.NEED_ROW:
             self.fill(int(need[k.WANTED]))

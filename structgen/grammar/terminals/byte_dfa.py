@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import LEADS, Vector, vector_moves
 from structgen.errors import BudgetError
+from structgen.util.cancellation import checkpoint
 
 Span = tuple[int, int, int]  # first and last code point, state
 BITS = 6  # of a code point in a continuation byte
@@ -65,6 +66,7 @@ class _ByteDfa:
 
     def explore(self, state: int, vector: Vector) -> None:
         """Find what each byte does in the state of a vector."""
+        checkpoint()
         row, beyond = self._rows[state], []
         for chars, after in vector_moves(vector):
             to = self.number(after)
