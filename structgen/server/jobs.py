@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ class Piece(NamedTuple):
 class Job:
     """One request. The engine's thread writes the rows; `pieces` hands them to the event loop.
 
+    writer: writes the rows in a loop of its own, an item for each step (`structgen.server.alone`);
+    None for rows that share forward passes with others.
     deadline: when the request is given up, by time.monotonic(). stream: whether pieces are wanted
     as they come, or each text once it has ended. top: how many alternatives are wanted for each
     token, None where no probabilities are. states: the most states of a constraint. cancelled:
@@ -38,6 +40,7 @@ class Job:
     stream: bool = False
     top: int | None = None
     states: int = 0
+    writer: Iterator[list[Piece]] | None = None
     arrived: float = field(default_factory=time.monotonic)
     cancelled: bool = False
     let_go: bool = False
