@@ -19,6 +19,7 @@ from structgen.server.errors import FAILED, ApiError, of_structgen
 from structgen.server.metrics import Metrics
 from structgen.server.requests.specs import Wanted
 from structgen.server.settings import Limits
+from structgen.server.tracing import begin
 from structgen.util.cancellation import Cancellation, CancelledError, cancellable
 
 
@@ -61,17 +62,23 @@ class Compiler:
             self._metrics.cache.labels("hit").inc()
             return self._known[key]
         joined = key in self._under_way
-        self._metrics.cache.labels("joined" if joined else "miss").inc()
+        outcome = "joined" if joined else "miss"
+        self._metrics.cache.labels(outcome).inc()
         compilation = self._under_way[key] if joined else self._begin(asked)
+        about = {"structgen.spec": key, "structgen.kind": asked.kind, "structgen.lookup": outcome}
+        span = begin("structgen.compile", **about)
         try:
             return await self._wait(compilation, min(limits.compile_seconds, limits.seconds))
         except StructgenError as error:
+            span.set_attribute("error.type", error.kind)
             self._metrics.refused.labels(error.kind).inc()
             raise of_structgen(error, asked.param) from error
         except TimeoutError:
+            span.set_attribute("error.type", "compile_timeout")
             self._metrics.refused.labels("compile_timeout").inc()
             raise _too_slow(asked, limits, begun=compilation.future.running()) from None
         finally:
+            span.end()
             if not compilation.waiters:
                 self._give_up(key, compilation)
 
@@ -108,17 +115,17 @@ class Compiler:
                 self._known.popitem(last=False)
 
     async def _wait(self, compilation: _Compilation, seconds: float) -> Any:
-        begin = time.monotonic()
+        start = time.monotonic()
         compilation.waiters += 1
         try:
             return await asyncio.wait_for(asyncio.shield(compilation.done), seconds)
         finally:
             compilation.waiters -= 1
-            self._metrics.waiting.labels("compile").observe(time.monotonic() - begin)
+            self._metrics.waiting.labels("compile").observe(time.monotonic() - start)
 
     def _compile(self, asked: Wanted, work: Cancellation) -> Any:
         """On a thread of the pool: the spec, with its first mask made; None if it was given up."""
-        begin = time.perf_counter()
+        start = time.perf_counter()
         try:
             with cancellable(work):
                 spec = asked.make()
@@ -127,7 +134,7 @@ class Compiler:
                 made.mask_view(constraint.start)
         except CancelledError:
             return None
-        self._metrics.compile.observe(time.perf_counter() - begin)
+        self._metrics.compile.observe(time.perf_counter() - start)
         return spec
 
 

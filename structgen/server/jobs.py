@@ -11,6 +11,7 @@ from typing import NamedTuple
 from structgen.generation.row import Row
 from structgen.server.errors import ApiError
 from structgen.server.probabilities import TokenRecord
+from structgen.server.tracing import begin
 
 
 class Piece(NamedTuple):
@@ -57,9 +58,17 @@ class Job:
     async def pieces(self) -> AsyncIterator[list[Piece]]:
         """What the rows write, until all have ended. ApiError where the job fails."""
         left = len(self.rows)
-        while left:
-            event = await self._queue.get()
-            if isinstance(event, ApiError):
-                raise event
-            left -= sum(piece.finish is not None for piece in event)
-            yield event
+        span = begin("structgen.write", **{"structgen.texts": left})
+        try:
+            while left:
+                event = await self._queue.get()
+                if isinstance(event, ApiError):
+                    span.set_attribute("error.type", event.code)
+                    raise event
+                span.add_event("text")
+                left -= sum(piece.finish is not None for piece in event)
+                yield event
+        finally:
+            tokens = sum(len(row.tokens) for row in self.rows)
+            span.set_attribute("gen_ai.usage.output_tokens", tokens)
+            span.end()
