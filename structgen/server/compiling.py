@@ -66,7 +66,7 @@ class Compiler:
         self._metrics.cache.labels(outcome).inc()
         compilation = self._under_way[key] if joined else self._begin(asked)
         about = {"structgen.spec": key, "structgen.kind": asked.kind, "structgen.lookup": outcome}
-        span = begin("structgen.compile", **about)
+        span = begin("compile spec", **about)
         try:
             return await self._wait(compilation, min(limits.compile_seconds, limits.seconds))
         except StructgenError as error:

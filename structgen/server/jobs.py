@@ -58,7 +58,7 @@ class Job:
     async def pieces(self) -> AsyncIterator[list[Piece]]:
         """What the rows write, until all have ended. ApiError where the job fails."""
         left = len(self.rows)
-        span = begin("structgen.write", **{"structgen.texts": left})
+        span = begin("write texts", **{"structgen.texts": left})
         try:
             while left:
                 event = await self._queue.get()

@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field
 
 from tests.server.conftest import PERSON, Serving
 
-
 # Warnings are those of the clients' own packages.
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -86,8 +86,8 @@ def test_a_request_is_a_span_with_its_compilation_and_its_writing(
     assert request.above.trace_id == int(TRACE, 16)
     assert request.above.span_id == int("b7ad6b7169203331", 16)
     assert request.attributes["http.response.status_code"] == 200
-    assert compiling.name == "structgen.compile"
-    assert writing.name == "structgen.write"
+    assert compiling.name == "compile spec"
+    assert writing.name == "write texts"
     for below in (compiling, writing):
         assert below.above.span_id == request.get_span_context().span_id
     assert compiling.attributes["structgen.lookup"] == "miss"
