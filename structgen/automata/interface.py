@@ -149,6 +149,11 @@ class Automaton(ABC):
     def size(self) -> dict[str, int]:
         """Counts of what has been built, by kind; "bytes" is the memory of all tables."""
 
+    @property
+    def nbytes(self) -> int:
+        """`size["bytes"]`, which is asked for more often than the counts."""
+        return self.size["bytes"]
+
     @abstractmethod
     def stored(self) -> Stored:
         """What a file stores; `Spec.automaton` makes an equal automaton from it."""

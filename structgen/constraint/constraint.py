@@ -287,11 +287,7 @@ class Constraint:
             self._countdown = CHECK_EVERY
             if self._parts_bytes > PARTS * self.max_bytes:
                 del self._masks
-            if (
-                self.can_replay
-                and not self._reads_tokens
-                and self.automaton.size["bytes"] > self._most
-            ):
+            if self.can_replay and not self._reads_tokens and self.automaton.nbytes > self._most:
                 self._drop_tables()
 
     @property

@@ -27,6 +27,7 @@ from structgen.regular.regex import (
     complement,
     intersect,
 )
+from structgen.util.cancellation import checkpoint
 
 FEW_LETTERS = 100  # length up to which words are listed
 FEW = 5  # derivatives walked before the automaton of a language is asked
@@ -132,6 +133,7 @@ def every_prefix_is_infinite(language: Regex) -> bool:
     todo = [intersect(*parts)]
     seen: set[Regex] = set()
     while todo:
+        checkpoint()
         state = todo.pop()
         if state in seen or state is ANY:
             continue

@@ -6,7 +6,8 @@
 
 Requests join between two tokens. Where the model's cache cannot be joined (sliding windows,
 recurrent states), those that arrived together stay a batch of their own, and the batches take
-turns. An error of one row ends its own request only.
+turns. An error of one row ends its own request only. Requests with a loop of their own take turns
+with the batches, too.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Engine:
         self._changed = threading.Condition()
         self._closed = False
         self._batches: list[_Batch] = []
+        self._alone: list[Job] = []  # jobs with a writer of their own
         self._events: dict[Job, list[Piece]] = {}
         self._failures: dict[Job, ApiError] = {}
         self._thread = threading.Thread(target=self._run, name="structgen-engine", daemon=True)
@@ -93,7 +95,8 @@ class Engine:
     @property
     def busy(self) -> tuple[int, int]:
         """(texts being written, jobs that wait)."""
-        return sum(len(batch.live) for batch in self._batches), len(self._waiting)
+        alone = sum(len(job.rows) for job in self._alone)
+        return alone + sum(len(batch.live) for batch in self._batches), len(self._waiting)
 
     def submit(self, job: Job) -> None:
         """Take a job on. ApiError 429 when too many wait already, or 400 for too many rows."""
@@ -129,7 +132,7 @@ class Engine:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not (self._waiting or self._batches or self._closed):
+                while not (self._waiting or self._batches or self._alone or self._closed):
                     self._changed.wait()
                 if self._closed:
                     break
@@ -153,8 +156,32 @@ class Engine:
                     self._metrics.steps.inc()
             if not self._leave(batch):
                 self._batches.remove(batch)
+        for job in list(self._alone):
+            if not self._take_step(job):
+                self._alone.remove(job)
         self._send()
         self._metrics.rows.set(self.busy[0])
+
+    def _take_step(self, job: Job) -> bool:
+        """Let a job with a writer of its own take one step; whether there are more."""
+        writer: Any = job.writer
+        try:
+            if self._over(job):
+                writer.close()
+                return False
+            for piece in next(writer):
+                self._note(job, piece)
+            for row in job.rows:
+                _check_states(row.request.constraint, job.states)
+        except StopIteration:
+            self._metrics.tokens.labels("completion").inc(sum(len(r.tokens) for r in job.rows))
+            return False
+        except Exception as error:  # noqa: BLE001  # of this job alone
+            self._fail([job], _api_error(error))
+            writer.close()
+            return False
+        self._metrics.steps.inc()
+        return True
 
     def _admit(self) -> None:
         """Read the prompts of the jobs for which there is room: whole jobs, in their order."""
@@ -164,7 +191,7 @@ class Engine:
         with self._changed:
             while self._waiting:
                 job = self._waiting[0]
-                rows = [i for i, row in enumerate(job.rows) if row.finish is None]
+                rows = [i for i, row in enumerate(job.rows) if row.finish is None or job.writer]
                 longest = max([longest, *(len(row.request.prompt) for row in job.rows)])
                 size = len(chosen) + len(rows)
                 over = self._over(job)
@@ -174,6 +201,11 @@ class Engine:
                 if over:
                     continue
                 self._metrics.waiting.labels("row").observe(now - job.arrived)
+                if job.writer is not None:
+                    self._alone.append(job)
+                    room -= len(job.rows)
+                    self._metrics.tokens.labels("prompt").inc(_prompt_tokens(job))
+                    continue
                 for number, row in enumerate(job.rows):  # a spec whose one text is empty
                     if row.finish is not None:
                         self._note(job, Piece(number, row.take_piece(), (), row.finish))
@@ -302,7 +334,11 @@ class Engine:
     def _fail_all(self, error: ApiError) -> None:
         with self._changed:
             jobs = [*self._waiting, *(one.job for batch in self._batches for one in batch.live)]
+            jobs += self._alone
             self._waiting.clear()
+        for job in self._alone:
+            cast(Any, job.writer).close()
+        self._alone.clear()
         self._batches.clear()
         self._fail(jobs, error)
         self._send()
@@ -360,6 +396,10 @@ def _check_states(constraint: Any, most: int) -> None:
         raise ApiError(
             f"the spec has taken {states} states, and the limit is {most}", code="states_limit"
         )
+
+
+def _prompt_tokens(job: Job) -> int:
+    return sum(len(row.request.prompt) for row in job.rows)
 
 
 def _recorder(job: Job) -> Recorder | None:

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structgen.server.errors import ApiError
 from structgen.server.metrics import Metrics
 from structgen.server.settings import ServerSettings, Tenant
+from structgen.server.tracing import request_span
 from structgen.version import __version__
 
 _COUNTED = ("/v1/chat/completions", "/v1/completions", "/v1/responses")
@@ -32,6 +33,17 @@ class Gate:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
+        endpoint = path if path in _COUNTED else "other"
+        if endpoint == "other":
+            await self._let_in(endpoint, scope, receive, send)
+            return
+        with request_span(f"{scope['method']} {path}", headers) as span:
+            status = await self._let_in(endpoint, scope, receive, send)
+            span.set_attribute("http.response.status_code", status)
+
+    async def _let_in(self, endpoint: str, scope: Scope, receive: Receive, send: Send) -> int:
+        """Let a request in, or answer it; returns the status of the answer."""
+        path, headers = scope["path"], Headers(scope=scope)
         name, status = "", 0
 
         async def noted(message: Message) -> None:
@@ -46,15 +58,15 @@ class Gate:
             name = tenant.name
             self._check_length(headers, tenant)
             scope.setdefault("state", {})["tenant"] = tenant
-            if path in _COUNTED:
+            if endpoint != "other":
                 await self._counted(tenant, scope, self._limited(receive, tenant), noted)
             else:
                 await self._app(scope, receive, noted)
         except ApiError as error:
             await JSONResponse(error.body(), error.status)(scope, receive, noted)
         finally:
-            endpoint = path if path in _COUNTED else "other"
             self._metrics.requests.labels(endpoint, name, str(status)).inc()
+        return status
 
     async def _counted(self, tenant: Tenant, scope: Scope, receive: Receive, send: Send) -> None:
         if self._under_way[tenant] >= tenant.limits.concurrent:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from structgen.generation.row import Row
 from structgen.server.errors import ApiError
 from structgen.server.probabilities import TokenRecord
+from structgen.server.tracing import begin
 
 
 class Piece(NamedTuple):
@@ -26,6 +27,8 @@ class Piece(NamedTuple):
 class Job:
     """One request. The engine's thread writes the rows; `pieces` hands them to the event loop.
 
+    writer: writes the rows in a loop of its own, an item for each step (`structgen.server.alone`);
+    None for rows that share forward passes with others.
     deadline: when the request is given up, by time.monotonic(). stream: whether pieces are wanted
     as they come, or each text once it has ended. top: how many alternatives are wanted for each
     token, None where no probabilities are. states: the most states of a constraint. cancelled:
@@ -38,6 +41,7 @@ class Job:
     stream: bool = False
     top: int | None = None
     states: int = 0
+    writer: Iterator[list[Piece]] | None = None
     arrived: float = field(default_factory=time.monotonic)
     cancelled: bool = False
     let_go: bool = False
@@ -54,9 +58,17 @@ class Job:
     async def pieces(self) -> AsyncIterator[list[Piece]]:
         """What the rows write, until all have ended. ApiError where the job fails."""
         left = len(self.rows)
-        while left:
-            event = await self._queue.get()
-            if isinstance(event, ApiError):
-                raise event
-            left -= sum(piece.finish is not None for piece in event)
-            yield event
+        span = begin("write texts", **{"structgen.texts": left})
+        try:
+            while left:
+                event = await self._queue.get()
+                if isinstance(event, ApiError):
+                    span.set_attribute("error.type", event.code)
+                    raise event
+                span.add_event("text")
+                left -= sum(piece.finish is not None for piece in event)
+                yield event
+        finally:
+            tokens = sum(len(row.tokens) for row in self.rows)
+            span.set_attribute("gen_ai.usage.output_tokens", tokens)
+            span.end()

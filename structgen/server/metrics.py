@@ -44,6 +44,11 @@ class Metrics:
             ["outcome"],
             registry=home,
         )
+        self.cancelled = Counter(
+            "structgen_cancelled_compilations",
+            "Compilations given up because nobody waited for them any more.",
+            registry=home,
+        )
         self.mask = Histogram(
             "structgen_mask_seconds",
             "Time to make the masks of a step.",

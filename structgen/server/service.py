@@ -16,12 +16,14 @@ from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
 from structgen.generation.row import Row
 from structgen.generation.settings import Settings
+from structgen.generation.speculation.names import MODEL_FREE
 from structgen.schema.machine.lexicon import prepare_common
+from structgen.server.alone import EXACT, drawn, with_drafts
 from structgen.server.compiling import Compiler
 from structgen.server.endpoints.calls import format_of
 from structgen.server.engine import Engine
 from structgen.server.errors import ApiError, of_structgen
-from structgen.server.jobs import Job
+from structgen.server.jobs import Job, Piece
 from structgen.server.metrics import Metrics
 from structgen.server.probabilities import Alternative, TokenRecord, finite
 from structgen.server.requests.tools import Plan
@@ -30,6 +32,13 @@ from structgen.server.settings import Limits, ServerSettings
 
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
+
+
+#: Fields that change the distribution of the next token; an exact sampler draws from the model's.
+_NOT_FOR_SAMPLERS = (
+    "speculate", "top_p", "top_k", "min_p", "stop", "presence_penalty", "frequency_penalty",
+    "repetition_penalty", "logit_bias",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +104,12 @@ class Service:
                 param="n",
             )
         self._check_biases(body)
+        _check_loop(body, asked)
         options = _settings(body, asked, limits)
         spec = await self.compiler.spec(plan.wanted, limits)
         try:
             rows = await asyncio.to_thread(self._rows, asked, plan, spec, options, count)
+            writer = self._writer(body, rows, count)
         except GenerationError as error:
             raise of_structgen(error, asked.tokens_field) from error
         except ModelError as error:
@@ -112,6 +123,7 @@ class Service:
             stream=bool(body.stream),
             top=asked.top,
             states=limits.states,
+            writer=writer,
         )
         self.engine.submit(job)
         return job
@@ -124,6 +136,16 @@ class Service:
             request = self.generator.request(prompt, spec, options, "", plan.definitions)
             found += [Row(request, row_rng(options.seed, i)) for i in range(n)]
         return found
+
+    def _writer(
+        self, body: GenerationFields, rows: list[Row], count: int
+    ) -> Iterator[list[Piece]] | None:
+        """The loop that a request asks for; None for that which requests share."""
+        if body.speculate is not None:
+            return with_drafts(self.generator, rows, body.speculate)
+        if body.sampler is not None:
+            return drawn(self.generator, rows, body.sampler, count, body.seed)
+        return None
 
     def _check_biases(self, body: GenerationFields) -> None:
         size = self.generator.vocabulary.size
@@ -234,6 +256,34 @@ def _check_text(value: Any, field: str) -> None:
         raise ApiError(
             f"{field} has an unpaired surrogate", param=field, more={"expected": "whole characters"}
         ) from error
+
+
+def _check_loop(body: GenerationFields, asked: Asked) -> None:
+    """ApiError where `speculate` or `sampler` is unknown, or stands beside what it cannot heed."""
+    for field, names in (("speculate", tuple(MODEL_FREE)), ("sampler", EXACT)):
+        name = getattr(body, field)
+        if name is not None and name not in names:
+            raise ApiError(
+                f"there is no {field} {name!r} here",
+                param=field,
+                more={"expected": " or ".join(names)},
+            )
+    chosen = "sampler" if body.sampler is not None else "speculate"
+    if getattr(body, chosen) is None:
+        return
+    given: dict[str, Any] = {"logprobs": asked.top}
+    if chosen == "sampler":
+        if body.temperature == 0:
+            given["temperature"] = 0  # the likeliest token is no draw
+        given |= {name: getattr(body, name) for name in _NOT_FOR_SAMPLERS}
+    conflict = next((name for name, value in given.items() if value is not None), None)
+    if conflict is not None:
+        raise ApiError(
+            f"{conflict} and {chosen} cannot be given together",
+            param=conflict,
+            code="conflicting_fields",
+            more={"conflicts_with": chosen},
+        )
 
 
 def _settings(body: GenerationFields, asked: Asked, limits: Limits) -> Settings:

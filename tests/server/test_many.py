@@ -6,13 +6,14 @@ import asyncio
 import json
 import re
 import socket
-import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
 import pytest
 
+from structgen.util.cancellation import CancelledError, checkpoint
 from tests.server.conftest import PERSON, Serving, ask, served, wait_for
 
 LONG = {"guided_regex": "[a-z ]{800}"}  # a text that takes seconds
@@ -259,29 +260,65 @@ def test_a_spec_may_take_so_many_states(limited: Serving) -> None:
         assert caught.value.code == "states_limit"
 
 
+def endless(monkeypatch: Any, compiler: Any) -> list[str]:
+    """From now on compilations end only if they are cancelled; returns what becomes of them."""
+    seen: list[str] = []
+
+    def never(_spec: Any, **_options: Any) -> Any:
+        seen.append("begun")
+        try:
+            while True:
+                checkpoint()
+                time.sleep(0.001)
+        except CancelledError:
+            seen.append("cancelled")
+            raise
+
+    monkeypatch.setattr(compiler._specs, "get", never)
+    return seen
+
+
 def test_a_spec_that_takes_too_long_is_given_up(limited: Serving, monkeypatch: Any) -> None:
-    """The request fails, nobody else waits, and the spec is kept once it is compiled."""
+    """The request fails, the compilation ends, and who asks again begins another one."""
     import openai
 
-    compiler = limited.service.compiler
-    compiled = compiler._specs.get
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slowly(spec: Any, **options: Any) -> Any:
-        begun.set()
-        go_on.wait(20)
-        return compiled(spec, **options)
-
-    monkeypatch.setattr(compiler._specs, "get", slowly)
     fields: dict[str, Any] = {"extra_body": {"guided_regex": "slow[0-9]"}}
     with limited.client("little-key") as client:
-        with pytest.raises(openai.BadRequestError) as caught:
-            ask(client, **fields)
-        assert begun.is_set()
-        assert (caught.value.code, caught.value.param) == ("compile_timeout", "guided_regex")
-        go_on.set()
+        with monkeypatch.context() as patch:
+            seen = endless(patch, limited.service.compiler)
+            with pytest.raises(openai.BadRequestError) as caught:
+                ask(client, **fields)
+            assert (caught.value.code, caught.value.param) == ("compile_timeout", "guided_regex")
+            wait_for(lambda: seen == ["begun", "cancelled"])
         found = ask(client, **fields)
     assert re.fullmatch("slow[0-9]", found.choices[0].message.content)
+
+
+def test_a_compilation_ends_when_its_last_client_goes_away(
+    serving: Serving, monkeypatch: Any
+) -> None:
+    """Two clients wait for one spec: it goes on without the first, and ends with the second."""
+    seen = endless(monkeypatch, serving.service.compiler)
+    host, port = serving.root.removeprefix("http://").split(":")
+    asked = {"model": "demo", "prompt": "x", "guided_regex": "gone[0-9]"}
+    body = json.dumps(asked).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+    sent = head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+    before = figures(serving)
+    joined = 'structgen_compile_lookups_total{outcome="joined"}'
+    cancelled = "structgen_cancelled_compilations_total"
+    with socket.create_connection((host, int(port))) as second:
+        with socket.create_connection((host, int(port))) as first:
+            first.sendall(sent)
+            wait_for(lambda: seen == ["begun"])
+            second.sendall(sent)
+            wait_for(lambda: figures(serving)[joined] == before.get(joined, 0) + 1)
+        waits = serving.service.compiler._under_way
+        wait_for(lambda: [one.waiters for one in waits.values()] == [1])
+        assert seen == ["begun"]
+    wait_for(lambda: seen == ["begun", "cancelled"])
+    assert not waits
+    assert figures(serving)[cancelled] == before[cancelled] + 1
 
 
 def test_too_many_texts_wait_or_are_refused(limited: Serving) -> None:

@@ -25,6 +25,7 @@ from structgen.automata.pushdown.machine import Frame, Goto, Machine, Stack
 from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import OPEN, TEXT
 from structgen.automata.pushdown.tables import (
+    fixed_bytes,
     inconsistent_tables,
     keys_in,
     rehashed,
@@ -35,6 +36,7 @@ from structgen.automata.pushdown.tables import (
 )
 from structgen.errors import BudgetError
 from structgen.util.byte_words import in_words
+from structgen.util.cancellation import checkpoint
 
 WORD = 7  # bytes of a text that fit into an int64 beside their count
 _NO_ACTIONS: dict[int, int] = {}
@@ -55,6 +57,7 @@ class Engine(Numbering, Automaton):
         self._stacks: dict[int, Stack[Any]] = {}
         self._seen_keys = SeenKeys()
         self._captures = Captures()
+        self._measured, self._fixed_bytes = None, 0  # tables, and what `fixed_bytes` says of them
         #: actions that frames share: those of scalars' terminals by the number of a
         #: `Frame.in_scalar`, and the frames that terminals open by `Frame.opens`
         self.checks: dict[int, dict[int, int]] = {}
@@ -200,6 +203,7 @@ class Engine(Numbering, Automaton):
 
     def fill_on_demand(self, code: int) -> None:
         """Fill the table entry that a kernel stopped for, as `need` says."""
+        checkpoint()
         k, need = self._k, self.tables.need
         if code == k.NEED_ROW:
             self.fill(int(need[k.WANTED]))
@@ -353,10 +357,15 @@ class Engine(Numbering, Automaton):
             "frames": self.frames_made,
             "contexts": nodes,
             "events": int(t.sizes[k.SIZE_EVENTS] + t.sizes[k.SIZE_ACTIONS]),
-            "bytes": sum(array.nbytes for array in t)
-            - t.shared_rows.nbytes
-            - t.rows[len(t.filled) :].nbytes
-            - t.spans[int(t.sizes[k.SIZE_SPANS]) :].nbytes
-            - t.stack_nodes[nodes:].nbytes
-            - t.capture_links[nodes:].nbytes,
+            "bytes": self.nbytes,
         }
+
+    @property
+    def nbytes(self) -> int:
+        """See `Automaton.nbytes`: room for spans and stack nodes counts where it is used."""
+        if self._measured is not self.tables:
+            self._measured, self._fixed_bytes = self.tables, fixed_bytes(self.tables)
+        t, k = self.tables, self._k
+        spans, nodes = t.sizes.item(k.SIZE_SPANS), t.sizes.item(k.SIZE_STACK_NODES)
+        links = t.stack_nodes.strides[0] + t.capture_links.strides[0]
+        return int(self._fixed_bytes + spans * t.spans.strides[0] + nodes * links)

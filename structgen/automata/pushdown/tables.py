@@ -167,6 +167,17 @@ def largest(bit_sets: Int64s, key_sets: npt.NDArray[np.int32]) -> int:
     return int((bit_sets[empty[empty < len(bit_sets)]] & 0xFFFF).max(initial=0))
 
 
+def fixed_bytes(t: Any) -> int:
+    """Bytes of the tables that stay as they are until an array takes another's place.
+
+    Without the rows that all constraints share, those that no lexer state has, and what grows
+    within its room: spans, stack nodes and their captures.
+    """
+    counted = t._replace(shared_rows=t.shared_rows[:0], rows=t.rows[: len(t.filled)])
+    growing = counted.spans, counted.stack_nodes, counted.capture_links
+    return sum(array.nbytes for array in counted) - sum(array.nbytes for array in growing)
+
+
 def inconsistent_tables() -> ArtifactError:
     """The error of saved tables that the spec beside them does not lead to."""
     return ArtifactError(

@@ -22,6 +22,7 @@ from structgen.constraint.constraint import Constraint
 from structgen.errors import ArtifactError, BudgetError, UnsatisfiableSchemaError
 from structgen.masks.bitmask import allow
 from structgen.masks.trie_walk import Ints, trie_walk
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.spec.base import Spec
@@ -191,6 +192,7 @@ class CountedMasks(Masks):
         queue = deque([(start, 0)])
         seen = {(start, 0)}  # pairs, and the tokens before them (no more than `least` if all count)
         while queue:
+            checkpoint()
             pair, count = queue.popleft() if most is not None else queue.pop()
             enough = count >= least
             if enough and (

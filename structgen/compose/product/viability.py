@@ -20,6 +20,7 @@ from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import TextMachine
 from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, shortest
+from structgen.util.cancellation import checkpoint
 
 MAX_PAIRS = 5_000  # looked at to tell whether one can be finished
 _TRIES = 64  # pairs of a search, with nothing needed on the right, whose left side's end is tried
@@ -178,6 +179,7 @@ class Pairs:
         queue = [(0, 0, 0, pair, b"")]
         done: set[Pair] = set()
         while queue:
+            checkpoint()
             far, _, _, here, text = heapq.heappop(queue)
             chosen = self.representative(here)
             if chosen in done:
@@ -259,6 +261,7 @@ class Pairs:
         queue = [(0, 0, start, first)]
         tries = _TRIES
         while queue:
+            checkpoint()
             _, _, here, chosen = heapq.heappop(queue)
             known = self._known.get(chosen)
             if known is None and tries and chosen not in ways and not self.right.needed(chosen[1]):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from structgen.grammar.analysis.lexeme_ends import Between, LexemeEnds
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
@@ -68,6 +69,7 @@ class Finishing:
         level = self._level(stacks, self._lexemes.between(stacks, lookaheads))
         last = min(self._steps + most, MAX_STEPS)
         while not level.ends and self._todo:
+            checkpoint()
             if self._steps >= last:
                 return None
             self._steps += 1

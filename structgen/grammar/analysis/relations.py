@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.ir import Grammar
+from structgen.util.cancellation import checkpoint
 
 Relation = npt.NDArray[np.float32]  # [before, last]: 1 where some way leads from one to the other
 Vector = npt.NDArray[np.float32]  # by terminal: 1 or 0
@@ -120,6 +121,7 @@ class Relations:
                 users.get(part, {})[rule.name] = None
         todo = dict.fromkeys(rules)
         while todo:
+            checkpoint()
             name = next(iter(todo))
             del todo[name]
             before = found = self._relation(name)

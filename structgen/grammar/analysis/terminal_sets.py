@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from structgen.grammar.analysis.follow_sets import members
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import REC_SIZE
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
@@ -110,6 +111,7 @@ class StackTops:
         seen = set(queue)
         found = set()
         for tops in queue:
+            checkpoint()
             steps = self.steps(tops)
             found.add(sum(1 << terminal for terminal in steps))
             fresh = set(steps.values()) - seen

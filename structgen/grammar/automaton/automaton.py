@@ -47,6 +47,7 @@ from structgen.kernels.grammar.records import (
     STACKS_LEXER,
     STACKS_TERMINALS,
 )
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.completions import Completions
@@ -264,6 +265,7 @@ class GrammarAutomaton(Automaton):
 
     def fill_on_demand(self, code: int) -> None:
         """Add the table entry for which a kernel stopped (on-demand table fill)."""
+        checkpoint()
         if code == self._k.NEED_SPACE:
             self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
             return

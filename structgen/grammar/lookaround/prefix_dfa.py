@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from structgen.errors import BudgetError
 from structgen.regular.charset import CharSet, refine, union_all
 from structgen.regular.regex import EMPTY, Regex, sub_automaton
+from structgen.util.cancellation import checkpoint
 
 MAX_PREFIX_STATES = 32
 _MAX_STATES = 1_000  # before minimisation
@@ -60,6 +61,7 @@ class PrefixDfa:
         seen, todo = {first}, [first]
         found: set[tuple[int, ...]] = set()
         while todo:
+            checkpoint()
             rest, at = todo.pop()
             if rest.nullable:
                 found.add(at)

@@ -39,6 +39,7 @@ from structgen.grammar.terminals.patterns import Matches, matches_of
 from structgen.regular.regex import EMPTY, Regex, literal, words
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
+from structgen.util.cancellation import checkpoint
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
@@ -172,6 +173,7 @@ class _Reader:
         )
         index = 0
         while index < len(self.rules):  # templates in use append theirs
+            checkpoint()
             name, parameters, tree, options = self.rules[index]
             index += 1
             if index > MAX_RULES or len(name) > 10_000:
@@ -283,6 +285,7 @@ class _Reader:
         return found
 
     def _terminal(self, definition: TerminalDef) -> Terminal:
+        checkpoint()
         name, pattern = str(definition.name), definition.pattern
         place = self._place(definition)
         try:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, Segment, blocks, leads
+from structgen.util.cancellation import checkpoint
 
 
 def explored(
@@ -60,6 +61,7 @@ class _ByteDfa:
 
     def explore(self, state: int, vector: Vector) -> None:
         """Find what each byte does in the state of a vector."""
+        checkpoint()
         row, multibyte = self._rows[state], []  # what characters behind ASCII lead to
         for chars, after in vector_moves(vector):
             to = self.number(after)

@@ -31,6 +31,7 @@ from structgen.grammar.terminals.python_regex import (
 from structgen.regular.charset import ALL, CharSet, refine
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.regex import ANY, EMPTY, INFINITE, Regex, alt, intersect, sub_automaton
+from structgen.util.cancellation import checkpoint
 
 _STEPS = 20_000  # nodes that one state of one pattern may visit
 
@@ -125,6 +126,7 @@ class Program:
         ]
         seen = set()
         while stack:
+            checkpoint()
             place = stack.pop()
             if place in seen:
                 continue

@@ -54,6 +54,7 @@ from structgen.regular.regex import (
     intersect,
     sub_automaton,
 )
+from structgen.util.cancellation import checkpoint
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
 _SOME_PAIRS = 64  # the same where failing costs no more than a less handy form
@@ -201,6 +202,7 @@ def _same(
     seen = set() if seen is None else seen
     todo = [(left, right)]
     while todo:
+        checkpoint()
         pair = todo.pop()
         if pair in seen or pair[0] is pair[1]:
             continue
@@ -224,6 +226,7 @@ def _decides(start: MatchState, longer: Regex) -> bool:
     todo = [(start, longer)]
     same: set[tuple[Regex, Regex]] = set()
     while todo:
+        checkpoint()
         state, more = todo.pop()
         ends = state.allowed_after()
         stays = EMPTY

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from structgen.errors import BudgetError
 from structgen.grammar.ir import Grammar
+from structgen.util.cancellation import checkpoint
 
 MAX_ITEMS = 400_000
 FAR = 1 << 28  # bytes; stands for a length that no text has
@@ -109,6 +110,7 @@ class _Builder:
         top: Item = ((self.start,), None)
         self._add(top, (self.start, self.start))
         while self.todo:
+            checkpoint()
             item = self.todo.pop()
             for other in (*self._skips(item), *self._behind(item)):
                 self._add(other, self.owner[item])

@@ -16,6 +16,7 @@ from structgen.errors import BudgetError
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Concat, Not, matches
 from structgen.regular.expressions.required_characters import lacks_required_character
+from structgen.util.cancellation import checkpoint
 
 FEW_LETTERS = 100  # length up to which a shortest member of one part is tried on the others
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
@@ -53,6 +54,7 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     found: deque[Regex] = deque((root,))
     done: set[Regex] = set()
     while heap:
+        checkpoint()
         first = found and len(parents) > LONG and len(done) % 2
         node = found.popleft() if first else heapq.heappop(heap)[2]
         if node in done:
@@ -153,6 +155,7 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, int, Regex]] = [(root.shortest, 0, root.id, root)]
     while heap:
+        checkpoint()
         total, _, _, node = heapq.heappop(heap)
         here = walked[node]
         if node.plain or node.nullable or node._distance >= 0:

@@ -29,6 +29,7 @@ from structgen.regular.lazy_dfa.sub_automata import (
 )
 from structgen.regular.numbers.language import number_alternatives
 from structgen.util.arrays import with_room
+from structgen.util.cancellation import checkpoint
 
 MAX_SIDE = 300_000  # tuples kept by searches besides those that are states
 WORTH = 100  # `max_eager_states`: each state may take a search
@@ -125,6 +126,7 @@ class ProductAutomaton(TableAutomaton):
     def _find_behind(self, state: int, count: int, end: int) -> None:
         k, forgot = kernels("regular.product"), -1  # forgot: states explored at the last `_forget`
         while self.search.queue[state] != 1:
+            checkpoint()
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_product(*given, self._dives, state, end)
             if need >= 0:  # a part has to be explored

@@ -19,6 +19,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.regular.lazy_dfa.character_classes import CharacterClasses, TooLargeError
 from structgen.util.arrays import with_room
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
@@ -222,10 +223,12 @@ class TableAutomaton(RegexAutomaton):
                 queue=with_room(found.queue, room, used=used),
             )
             found.sizes[self._search_kernels.LISTED] = 0
-        self._find(state, count)
-        now = self.size
-        self._make_room(now, self.known)
-        self.ends[used:now] = self._endings(used, now)
+        try:
+            self._find(state, count)
+        finally:  # states that it made before it was given up have numbers, too
+            now = self.size
+            self._make_room(now, self.known)
+            self.ends[used:now] = self._endings(used, now)
 
     def ahead(self, begin: int, end: int) -> Any:
         """Which characters the rest of a text may and must have, from states `begin` to `end` - 1.
@@ -250,6 +253,7 @@ class TableAutomaton(RegexAutomaton):
     def explore_all(self, most: int) -> None:
         """Explore all states. Raises TooLargeError when there are more than `most`."""
         while self.found < self.size <= most:
+            checkpoint()
             self._grow_and_find(self._next(), min(max(AT_ONCE, self.found), most))
         if self.size > most:
             raise TooLargeError

@@ -19,6 +19,7 @@ from structgen.schema.normal_form.forms import ArrayAlt
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -146,6 +147,7 @@ class ContainsMatcher(ArrayMatcher):
         heap: list[tuple[int, int, Any]] = [(0, next(order), self.begin(at))]
         done: set[Hashable] = set()
         while heap:
+            checkpoint()
             size, _, state = heapq.heappop(heap)
             if state in done:
                 continue

@@ -31,6 +31,7 @@ from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.normal_form.progress import CostOf, Transition
 from structgen.schema.values import Members, Value
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -229,6 +230,7 @@ class UniqueItemsMatcher(ContainsMatcher):
         todo: list[tuple[int, tuple[int, ...], list[Expr]]] = [(at.read, at.counts, [])]
         made = 0
         while todo:
+            checkpoint()
             longer = []
             for index, counts, children in todo:
                 if self.finished((index, counts)):

@@ -50,6 +50,7 @@ from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource
 from structgen.schema.values import Value, data_of, value_of
+from structgen.util.cancellation import checkpoint
 from structgen.util.json_pointer import location
 
 if TYPE_CHECKING:
@@ -241,6 +242,7 @@ class Schemas:
                 expected="recursion through properties or items",
                 hint="remove the loop",
             )
+        checkpoint()
         tracked = self.tracks_evaluation
         self._expanding.append(atom)
         try:

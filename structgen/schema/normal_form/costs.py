@@ -40,6 +40,7 @@ from structgen.schema.normal_form.forms import (
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
+from structgen.util.cancellation import checkpoint
 from structgen.util.json_pointer import location
 
 MAX_NESTED = 20  # levels of normal forms that `surely_satisfiable` descends
@@ -275,6 +276,7 @@ class Costs:
         asked_by: dict[NormalForm, dict[NormalForm, None]] = {}
         fresh, stale = [first], dict[NormalForm, None]()
         while fresh or stale:
+            checkpoint()
             form = fresh.pop() if fresh else _pop_oldest(stale)
 
             def cost_of(expr: Expr, form: NormalForm = form) -> int | None:

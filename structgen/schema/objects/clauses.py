@@ -47,6 +47,7 @@ from structgen.schema.normal_form.progress import CostOf, PendingClause, Progres
 from structgen.schema.objects.deciding_values import Fitting, fitting_values, values_that_decide
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
+from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
@@ -188,6 +189,7 @@ def completions(
     stack = [(0, none)]  # depth-first, without recursion
     seen: set[tuple[int, Hashable]] = set()
     while stack:
+        checkpoint()
         done, assignment = stack.pop()
         if done == len(ordered):
             sizes = fill(assignment)

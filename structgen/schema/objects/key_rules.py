@@ -32,6 +32,7 @@ from structgen.schema.normal_form.forms import (
     PropertyGroup,
 )
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 MAX_COMBINATIONS = 1000  # sets of languages looked at to find those that contradict each other
 TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
@@ -234,6 +235,7 @@ def _conflicts(
     tries = 0
     todo = [(frozenset[int](), everything, frozenset[int]())]  # chosen, may be added, tried before
     while todo:
+        checkpoint()
         chosen, possible, done = todo.pop()
         tries += 1
         if tries > MAX_COMBINATIONS:

@@ -51,6 +51,8 @@ def as_chat(body: ResponsesRequest) -> ChatRequest:
         "top_p": body.top_p,
         "top_k": body.top_k,
         "min_p": body.min_p,
+        "speculate": body.speculate,
+        "sampler": body.sampler,
     }
     return ChatRequest.model_validate(fields)
 

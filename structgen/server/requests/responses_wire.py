@@ -149,6 +149,8 @@ class ResponsesRequest(ConstraintFields):
     top_k: int | None = None
     min_p: float | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
+    speculate: str | None = None
+    sampler: str | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     include: list[Literal["message.output_text.logprobs"]] | None = None
     stream: bool | None = None

@@ -109,6 +109,8 @@ class GenerationFields(ConstraintFields):
     frequency_penalty: float | None = None
     repetition_penalty: float | None = None
     logit_bias: dict[int, float] | None = None
+    speculate: str | None = None
+    sampler: str | None = None
     user: str | None = None
 
 
