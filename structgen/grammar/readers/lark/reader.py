@@ -64,6 +64,7 @@ from structgen.spec.base import Spec
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
 _RANGE = re.compile(r"\[(.)-(.)\]")
+_INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
 
 
 def _no_grammar(text: str, name: str) -> Spec:
@@ -364,7 +365,12 @@ class _Reader:
                 self.text.places[next(iter(self.text.tokens_named))],
                 hint="find what was captured by the ids of the tokens",
             )
-        found = {rule: Capture(name) for rule, name in self.text.captures.items()}
+        captures = self.text.captures
+        found = {
+            rule: Capture(captures[name])
+            for rule in self.bnf.rules
+            if (name := _INSTANCE.split(rule)[0]) in captures
+        }
         for terminal, lexeme in self.text.lexemes.items():
             options = lexeme.options
             if lexeme.marker and (options.capture or options.stop_capture or options.hides):
