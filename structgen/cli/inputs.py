@@ -90,8 +90,9 @@ def load_spec(source: str, options: dict[str, Any]) -> Any:
     """The spec that SPEC names: a schema (file, `-`, text), `module:Model`, a grammar, or tools.
 
     `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start`,
-    `lexing` and `grammar`, which are for grammars, `tool_format`, with which SPEC is a list of tools, `regex`,
-    with which it is a pattern, and `strict`, with which a misspelt keyword is an error.
+    `lexing` and `grammar`, which are for grammars, `tool_format`, with which SPEC is a list of
+    tools, `regex`, with which it is a pattern, and `strict`, with which a misspelt keyword is an
+    error.
     """
     import structgen
     from structgen.schema.report.slips import look_for_slips

@@ -68,8 +68,10 @@ TEXT: /(.|\n)*/
          ["b", "ab", "aab"], ["aaab", "a"]),
         ('start: n::0x3\nn::_: "a" n::decr(_) %if not(is_zeros(_)) | "b" %if true',
          ["b", "aaab"], ["aaaab"]),
-        ('start: n::5\nn::_: "x" %if and(bit_set(0), bit_count_eq(_, 2)) | "y" %if or(eq(_, 4), '
-         "bit_set(5))", ["x"], ["y"]),
+        ('start: n::5\nn::_: "x" %if and(bit_set(0), bit_count_eq(_, 2)) | "y" %if eq(_, 4)',
+         ["x"], ["y"]),
+        ('start: n::5\nn::_: "x" %if or(bit_set(1), lt([0:2], 2)) | "y" %if is_ones([1:3])',
+         ["x"], ["y"]),
         ('start: "<" a ">"\na[lazy]: /[a-z]+/', ["<a>"], ["<ab>", "<>"]),
         ('start: "<" a ">"\na[lazy]: /[a-z]*/', ["<>"], ["<a>"]),
         ('start: a "c"\na[suffix="b"]: /[a-z]*/', ["aabc", "bc"], ["abbc", "aac", "aab"]),
