@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from jsonschemabench.data.cases import Case, Instance
 from jsonschemabench.engines.engine import LARK, SHIPPED
-from structgen.grammar.readers.lark_text import LarkText
+from structgen.grammar.readers.lark.text import LarkText
 from structgen.grammar.shipped import examples, shipped
 
 _PIECE = re.compile(r"\\.|\[(?:\\.|[^\\\]])*\]|\(\?[=!]|.", re.DOTALL)

@@ -9,6 +9,9 @@ grammar does not, are read as well: their states are copies that lead to no end 
 
 A literal that a pattern matches (a keyword that is a name) is not read by itself: it is *within*
 that pattern, and the lexeme of the pattern is *renamed* where its text is the literal.
+
+A terminal that *commits* ends at its first match, and there all that is read beside it ends, too,
+without a match.
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ from structgen.kernels.tables import DEAD
 
 FAR = 1 << 28
 SATISFIED, VIOLATED = 0, 1  # lookahead states that nothing leads away from
-ENDS, SPURIOUS = 1, 2  # in S_ENDS: a lexeme may end in the state; it is a spurious terminal's
+# In S_ENDS: a lexeme may end in the state; it is a spurious terminal's; it is one's that commits.
+ENDS, SPURIOUS, COMMITS = 1, 2, 3
 
 
 @inner(INT(GRAMMAR, INT))
@@ -128,6 +132,18 @@ def without_orphans(t, lexer, count, by):  # type: ignore[no-untyped-def]
     return kept
 
 
+@inner(INT(GRAMMAR, INT))
+def committed(t, count):  # type: ignore[no-untyped-def]
+    """Keep in region LEX only terminals that commit here, if there are any: the number left."""
+    base = region(t, LEX)
+    kept = numba.int64(0)
+    for i in range(count):
+        if fixed(t, S_ENDS, t.work[base + i]) == COMMITS:
+            t.work[base + kept] = t.work[base + i]
+            kept += 1
+    return kept if kept > 0 else numba.int64(count)
+
+
 @inner(INT(GRAMMAR, INT, INT))
 def next_lexer(t, lexer, byte_class):  # type: ignore[no-untyped-def]
     """The lexer state after a byte of a class, DEAD, or NEED_SPACE.
@@ -180,6 +196,7 @@ def next_lexer(t, lexer, byte_class):  # type: ignore[no-untyped-def]
         if fixed(t, S_DISTANCE, after) < FAR and is_within(t, lexer, after) > 0:
             alive = True
     if alive:
+        count = committed(t, count)
         sort(t.work, base, count)
         found = call_intern(t, LEXER, base, count)
         if found == NEED_SPACE:

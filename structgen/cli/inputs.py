@@ -22,7 +22,7 @@ from structgen.schema.values import dumps, loads
 STDIN = "-"
 GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
 YAML_ENDINGS = (".yaml", ".yml")
-GRAMMAR_OPTIONS = ("start", "lexing")
+GRAMMAR_OPTIONS = ("start", "lexing", "grammar")
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MODEL = re.compile(rf"({_NAME}):({_NAME})")
 
@@ -89,9 +89,10 @@ def read_prompt(prompt: str | None, prompt_file: str | None, *, stdin_taken: boo
 def load_spec(source: str, options: dict[str, Any]) -> Any:
     """The spec that SPEC names: a schema (file, `-`, text), `module:Model`, a grammar, or tools.
 
-    `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start` and
-    `lexing`, which are for grammars, `tool_format`, with which SPEC is a list of tools, `regex`,
-    with which it is a pattern, and `strict`, with which a misspelt keyword is an error.
+    `options` are keyword arguments of `structgen.JsonSchema`, and where they were given `start`,
+    `lexing` and `grammar`, which are for grammars, `tool_format`, with which SPEC is a list of
+    tools, `regex`, with which it is a pattern, and `strict`, with which a misspelt keyword is an
+    error.
     """
     import structgen
     from structgen.schema.report.slips import look_for_slips
@@ -144,22 +145,36 @@ def is_grammar(source: str) -> bool:
 
 
 def load_grammar(source: str, options: dict[str, Any]) -> Any:
-    """The spec of a grammar file or of a shipped grammar. options: `start`, `lexing`."""
+    """The spec of a grammar file or of a shipped grammar.
+
+    options: `start`, `lexing`, and `grammar`: for each NAME=SPEC what @NAME is.
+    """
     from structgen.grammar.shipped import shipped
     from structgen.grammar.specs import Ebnf, Gbnf, Lark
 
-    ending = Path(source).suffix
+    options = dict(options)
+    ending, named = Path(source).suffix, options.pop("grammar", [])
+    if named and ending != ".lark":
+        _bad("--grammar is for Lark grammars", shown(source), "", "leave it out")
     if not ending:
         return dataclasses.replace(shipped(source), **options)
     text = read_text(source, "grammar")
     if ending == ".lark":
-        return Lark(text, path=source, **options)
+        return Lark(text, path=source, grammars=dict(map(_named_spec, named)), **options)
     if "lexing" in options:
         _bad("--lexing is for Lark grammars", shown(source), "", "leave it out")
     start = options.get("start")
     if ending == ".ebnf":
         return Ebnf(text, start)
     return Gbnf(text) if start is None else Gbnf(text, start)
+
+
+def _named_spec(written: str) -> tuple[str, Any]:
+    """The name and the spec of NAME=SPEC."""
+    name, sign, source = written.partition("=")
+    if not sign:
+        _bad(f"--grammar is {written!r}", "the command line", "NAME=SPEC")
+    return name, load_spec(source, {})
 
 
 def read_json(path: str, what: str) -> Any:

@@ -63,6 +63,12 @@ def add_schema(
         help="how texts are cut: as by Lark's Earley parser, as by its LALR parser with the "
         "contextual lexer, or in that order among what can come next (default: free)",
     )
+    grammar.add_argument(
+        "--grammar",
+        metavar="NAME=SPEC",
+        action="append",
+        help="what @NAME is in a Lark grammar: another spec; may be given several times",
+    )
     _add_reading(parser, order, whitespace, escapes)
 
 
@@ -121,6 +127,7 @@ def schema_options(args: argparse.Namespace) -> dict[str, Any]:
         "strict": args.strict or None,
         "start": args.start,
         "lexing": args.lexing,
+        "grammar": args.grammar,
         "tool_format": args.tool_format,
     }
     return {

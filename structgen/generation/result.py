@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structgen.constraint.enforced import Enforced
 from structgen.generation.speculation.stats import Stats
+from structgen.spec.base import Captured
 
 Doubles = npt.NDArray[np.float64]
 
@@ -60,6 +61,8 @@ class GenerationResult:
     enforced: that the text was written under the spec, and under which: see
         `structgen.constraint.enforced`.
     stats: what speculation did, or None without it.
+    captures: what rules of a grammar have captured (`[capture]`), in the order in which they end;
+        none of a text that a stop sequence has ended before the grammar could.
     """
 
     text: str
@@ -75,6 +78,7 @@ class GenerationResult:
     prompt_tokens: int
     enforced: Enforced
     stats: Stats | None = None
+    captures: tuple[Captured, ...] = ()
 
 
 class Clock:

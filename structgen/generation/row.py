@@ -20,7 +20,13 @@ import numpy.typing as npt
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
 from structgen.constraint.enforced import Enforced
-from structgen.errors import GenerationError, ModelError, NoTokenError, TruncatedError
+from structgen.errors import (
+    GenerationError,
+    ModelError,
+    NoTokenError,
+    SpecError,
+    TruncatedError,
+)
 from structgen.generation.closing import Closer
 from structgen.generation.distribution import Sampler, log_sum_exp
 from structgen.generation.interfaces import Choose, Constraint, Drawn, Transform, Weigh
@@ -28,6 +34,7 @@ from structgen.generation.result import FinishReason, GenerationResult, Timings
 from structgen.generation.speculation.stats import Stats
 from structgen.generation.text import Text
 from structgen.masks import bitmask
+from structgen.spec.base import Captured, Spec
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -220,7 +227,19 @@ class Row:
             prompt_tokens=len(self.request.prompt),
             enforced=Enforced(self.request.constraint.spec),
             stats=self.stats,
+            captures=self._captures(),
         )
+
+    def _captures(self) -> tuple[Captured, ...]:
+        spec = self.request.constraint.spec
+        if not isinstance(spec, Spec):  # a constraint that somebody else wrote
+            return ()
+        try:
+            return spec.captures(self.text)
+        except SpecError:
+            if self.finish != "stop":
+                raise
+            return ()
 
     def _choose_or_close(self, token: int | None) -> int | None:
         """The sampled token, or the next one that closes the text; None when closing needs none."""

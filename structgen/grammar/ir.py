@@ -19,7 +19,7 @@ end will do (GBNF, EBNF, combinators) `longer` is empty. `lexing` says what else
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from structgen.errors import SpecError
@@ -64,9 +64,11 @@ class Terminal:
     `lookaround.split_terminals`) of which this is one part. `language` is `EMPTY` where the lexer
     looks for that part but it matches nothing; `longer` then holds the literals that must not be
     read beside it. nested: a spec whose texts the terminal may be, each wherever it ends, instead
-    of `language`. text: the literal as written, None for a pattern. flags: of the literal, as in
-    Lark ("i"). priority, max_width, pattern_length: decide Lark's order: a higher priority first,
-    then a greater width (characters), a longer pattern, the name.
+    of `language`. commits: whether what is read beside it ends, too, and without a match, as soon
+    as this has matched; no text of `language` begins with another then. text: the literal as
+    written, None for a pattern. flags: of the literal, as in Lark ("i"). priority, max_width,
+    pattern_length: decide Lark's order: a higher priority first, then a greater width (characters),
+    a longer pattern, the name.
     shown: how messages name it. place: where it is defined or first used.
     """
 
@@ -77,6 +79,7 @@ class Terminal:
     lookbehind: Node | None = None
     origin: str = ""
     nested: Spec | None = None
+    commits: bool = False
     text: str | None = None
     flags: frozenset[str] = frozenset()
     priority: int = 0
@@ -179,6 +182,22 @@ class Variants:
 
 
 @dataclass(frozen=True)
+class Capture:
+    """What is captured of a rule or terminal.
+
+    name: of the text, "" where it is not captured. Where the text has two parts, of `body` and of
+    `marker`, it is the first alone; marker_name: of the second, "" where it is not captured. hides:
+    whether the captures around it are without the second, too.
+    """
+
+    name: str
+    marker_name: str = ""
+    body: Regex | None = None
+    marker: Regex | None = None
+    hides: bool = False
+
+
+@dataclass(frozen=True)
 class Grammar:
     """A context-free grammar over terminals.
 
@@ -186,7 +205,7 @@ class Grammar:
     of times. layout: None, or how indentation makes terminals. lalr: None, or the LALR parser whose
     state says which terminals the lexer looks for. variants: None, or how terminals were split by
     the text before them. final: "", or a terminal that the end of the text stands for where it is
-    missing.
+    missing. captures: what is captured, by rule or terminal.
     """
 
     start: str
@@ -198,6 +217,7 @@ class Grammar:
     lalr: Lalr | None = None
     variants: Variants | None = None
     final: str = ""
+    captures: Mapping[str, Capture] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.lexing not in LEXINGS:

@@ -6,6 +6,7 @@ Each reads its text into one `ir.Grammar`, which one automaton reads; so does
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from structgen.errors import ArtifactError, BudgetError, SpecError
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
 from structgen.schema.coerce import coerce
-from structgen.spec.base import Spec
+from structgen.spec.base import Captured, Spec
 from structgen.spec.registry import spec_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from structgen.regular.regex import Regex
 
 SHOWN = "text of the grammar"  # how messages name all of it
+_REFERENCE = re.compile(r"@([A-Za-z0-9_-]+)")
+_GRAMMAR_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class GrammarSpec(Spec):
@@ -56,6 +59,13 @@ class GrammarSpec(Spec):
         Raises what `rules` raises.
         """
         return None
+
+    def captures(self, text: str) -> tuple[Captured, ...]:
+        """See `Spec.captures`."""
+        from structgen.grammar.captures import captured, has_captures
+
+        grammar = self.rules()
+        return captured(grammar, text) if has_captures(grammar) else ()
 
     def findings(self) -> list[Finding]:
         """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""
@@ -130,7 +140,8 @@ class Lark(GrammarSpec):
     import_paths: folders for `%import`. path: the file that the text is from, for `%import .name`.
     layout: how indentation makes terminals. final: a terminal that the end of the text stands for
     where it is missing, as a line break may be behind the last line. refs: what terminals under
-    `%declare` are.
+    `%declare` are. grammars: what `@name` is: specs, or texts in this language, which may name one
+    another but not go round in circles.
     """
 
     grammar: str
@@ -141,6 +152,7 @@ class Lark(GrammarSpec):
     layout: Indentation | None = None
     final: str = ""
     refs: Mapping[str, Any] = field(default_factory=dict)
+    grammars: Mapping[str, Any] = field(default_factory=dict)
     imported: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     kind: ClassVar[str] = "lark"
     plain: ClassVar[bool] = False
@@ -148,6 +160,7 @@ class Lark(GrammarSpec):
     def __post_init__(self) -> None:
         _check_text(self.grammar, "Lark.from_file")
         object.__setattr__(self, "refs", {name: coerce(s) for name, s in self.refs.items()})
+        object.__setattr__(self, "grammars", _resolved(self.grammars))
 
     @classmethod
     def from_file(cls, path: str | Path, **options: Any) -> Self:
@@ -160,9 +173,9 @@ class Lark(GrammarSpec):
 
     def _read(self) -> tuple[GrammarRules, dict[str, str]]:
         """The grammar, and the texts of the grammars that it imports, by name."""
-        from structgen.grammar.readers.lark import read
-        from structgen.grammar.readers.lark_files import Files
-        from structgen.grammar.readers.lark_text import LarkText
+        from structgen.grammar.readers.lark.files import Files
+        from structgen.grammar.readers.lark.reader import read
+        from structgen.grammar.readers.lark.text import LarkText
 
         folder = Path(self.path).parent if self.path is not None else None
         files = Files(folder, self.import_paths, self.imported)
@@ -174,8 +187,16 @@ class Lark(GrammarSpec):
             layout=self.layout,
             final=self.final,
             refs=self.refs,
+            nested=self._nested,
         )
         return rules, files.texts
+
+    def _nested(self, text: str, name: str) -> Spec:
+        """The spec of a grammar inside, by its text or its name. Raises KeyError for the name."""
+        if name:
+            found: Spec = self.grammars[name]
+            return found
+        return Lark(text, import_paths=self.import_paths, path=self.path, grammars=self.grammars)
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`; with the texts of all grammars that this one imports."""
@@ -187,6 +208,7 @@ class Lark(GrammarSpec):
             "layout": None if self.layout is None else asdict(self.layout),
             "final": self.final,
             "refs": {name: _nested(spec) for name, spec in self.refs.items()},
+            "grammars": {name: _nested(spec) for name, spec in self.grammars.items()},
             "imported": dict(imported),
         }
 
@@ -198,8 +220,11 @@ class Lark(GrammarSpec):
             layout["opens"] = tuple(layout["opens"])
             layout["closes"] = tuple(layout["closes"])
             layout = Indentation(**layout)
-        refs = {name: spec_of(spec) for name, spec in data.pop("refs", {}).items()}
-        return cls(**data, layout=layout, refs=refs)
+        refs, grammars = (
+            {name: spec_of(spec) for name, spec in data.pop(field, {}).items()}
+            for field in ("refs", "grammars")
+        )
+        return cls(**data, layout=layout, refs=refs, grammars=grammars)
 
 
 @dataclass(frozen=True)
@@ -338,6 +363,38 @@ def _read(path: str | Path) -> str:
         raise SpecError(
             f"the grammar is not UTF-8: byte {error.start}", location=str(path)
         ) from error
+
+
+def _resolved(grammars: Mapping[str, Any]) -> dict[str, Spec]:
+    """The specs by name; a text in Lark's language gets those that it names.
+
+    Raises SpecError for a name that is none and for texts that name each other in a circle.
+    """
+    found: dict[str, Spec] = {}
+    open_names: list[str] = []
+
+    def spec_named(name: str) -> Spec:
+        if name in open_names:
+            circle = " -> ".join(f"@{one}" for one in [*open_names, name])
+            raise SpecError(f"the grammars name each other in a circle: {circle}")
+        if name not in found:
+            given = grammars[name]
+            if isinstance(given, str):
+                open_names.append(name)
+                wanted = {inner for inner in _REFERENCE.findall(given) if inner in grammars}
+                inside = {inner: spec_named(inner) for inner in sorted(wanted)}
+                found[name] = Lark(given, grammars=inside)
+                open_names.pop()
+            else:
+                found[name] = coerce(given)
+        return found[name]
+
+    for name in grammars:
+        if not _GRAMMAR_NAME.fullmatch(name):
+            expected = "letters, digits, '_' and '-'"
+            raise SpecError(f"{name!r} cannot be the name of a grammar", expected=expected)
+        spec_named(name)
+    return found
 
 
 def _nested(spec: Spec) -> dict[str, Any]:

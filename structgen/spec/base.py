@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.automata.pushdown.engine import Engine
@@ -14,6 +14,15 @@ from structgen.spec.partial_json import PartialValue
 from structgen.vocabulary.vocabulary import Vocabulary
 
 ANY_BYTE = frozenset(range(256))
+
+
+class Captured(NamedTuple):
+    """A piece of a text that a rule of a grammar has read. start, end: in characters."""
+
+    name: str
+    text: str
+    start: int
+    end: int
 
 
 class Spec(ABC):
@@ -54,6 +63,13 @@ class Spec(ABC):
     def parse(self, text: str) -> Any:
         """The value that a text of this spec stands for."""
         return text
+
+    def captures(self, text: str) -> tuple[Captured, ...]:  # noqa: ARG002
+        """What rules of a grammar are to capture of a finished text, in the order they end.
+
+        Raises SpecError for a text that does not fit.
+        """
+        return ()
 
     def partial(self, text: str) -> PartialValue:
         """The value so far of a text that is not finished; here, the text itself."""

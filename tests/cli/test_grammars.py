@@ -65,6 +65,22 @@ def test_start_and_lexing_may_be_chosen(greeting: str, tmp_path: Path) -> None:
         assert found == status
 
 
+def test_other_specs_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--grammar` says what a name behind `@` is."""
+    path, inner = tmp_path / "outer.lark", tmp_path / "inner.lark"
+    path.write_text('start: @word "=" @value\n')
+    inner.write_text("start: /[a-z]+/\n")
+    given = ["--grammar", f"word={inner}", "--grammar", 'value={"type": "integer"}']
+    for text, status in (("a=1", 0), ("1=a", 1)):
+        assert main(["check", str(path), *given, "--text", text, "-q"]) == status
+    assert main(["check", str(path), *given[:2], "--text", "a=1"]) == 2
+    assert "there is no grammar 'value'" in capsys.readouterr().err
+    assert main(["check", str(path), "--grammar", "word", "--text", "a"]) == 2
+    assert "NAME=SPEC" in capsys.readouterr().err
+    assert main(["check", "sql", "--grammar", "a=true", "--text", "a"]) == 2
+    assert "--grammar is for Lark" in capsys.readouterr().err
+
+
 def test_shipped_grammars_go_by_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ import structgen as sg
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.lalr_guided import Guide
-from structgen.grammar.readers.lark_lalr import MOST_WRITTEN_OUT
+from structgen.grammar.readers.lark.lalr import MOST_WRITTEN_OUT
 from tests.grammar.laws import check_masks, reads
 from tests.grammar.reference import lark_accepts
 

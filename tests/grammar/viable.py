@@ -17,6 +17,7 @@ from lark.utils import TextSlice
 
 import structgen as sg
 from structgen.grammar.transforms.useless import trimmed
+from tests.grammar.reference import ends_of
 
 _NOTHING: tuple[str, ...] = ()
 _Item = tuple[str, tuple[str, ...], int, int]  # rule, alternative, place in it, where it began
@@ -91,3 +92,31 @@ class Viable:
             for name, parts, place, begun in columns[-1]
         )
         return frozenset(found | ({"$END"} if ends else set()))
+
+
+class Committed(Viable):
+    """A grammar with free lexing and terminals that commit, read by its definition.
+
+    Its terminals have no condition on what follows them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.rules = trimmed(sg.Lark(text).rules())
+        self._next = cache(self._next_of)
+
+    def accepts(self, text: str) -> bool:
+        """Whether the text fits. All that can begin at a place is read side by side."""
+        read: list[set[tuple[str, ...]]] = [set() for _ in range(len(text) + 1)]
+        read[0].add(_NOTHING)
+        terminals, ignored = self.rules.terminals, {*self.rules.ignore}
+        for at, before in enumerate(read[:-1]):
+            wanted = frozenset().union(*map(self._next, before)) - {"$END"} if before else set()
+            ends = {name: ends_of(terminals[name], text, at) for name in wanted | ignored}
+            commits = {name for name in wanted if terminals[name].commits}
+            first = min((end for name in commits for end in ends[name]), default=len(text) + 1)
+            for name, places in ends.items() if before else ():
+                for end in places:
+                    if end < first or (end == first and name in commits):
+                        fitting = {(*seq, name) for seq in before if name in self._next(seq)}
+                        read[end] |= fitting | (before if name in ignored else set())
+        return any("$END" in self._next(seq) for seq in read[-1])

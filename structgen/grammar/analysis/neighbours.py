@@ -120,6 +120,9 @@ class Neighbours:
                 other = self._terminal[two]
                 competing = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
                 found[i, other[competing]] = found[other[competing], i] = 1
+        commits = self._ends == kernels("grammar.lexer").COMMITS
+        for i in set(self._terminal[commits].tolist()):  # it ends what is read beside it
+            found[i, :] = found[:, i] = 1
         return found
 
     def _constant(self, name: int) -> Any:

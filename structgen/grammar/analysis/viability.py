@@ -7,7 +7,7 @@ bounds are tried: what can be finished even beside all that an LALR parser would
 can; what cannot be even if the lexer looks for one terminal at a time cannot. For what is left a
 finishing text is searched; where none is found within a limit, the thread is given up. So it is
 with a layout by indentation, whose stacks hold the widths of lines as well; and where an LALR
-parser stands beside them only the second bound is there.
+parser stands beside them, or a terminal that commits, only the second bound is there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Viability:
         self._automaton = automaton
         self._k = kernels("grammar.tables")
         self._ordered = bool(automaton.tables.info[self._k.ORDERED])
-        self._guided = automaton.is_guided
+        self._guided = automaton.is_guided or automaton.commits
         self._alone = LexemeEnds(automaton, automaton.items, None)
         self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
         self._safe = not automaton.is_checked  # all can be finished where no watch is left

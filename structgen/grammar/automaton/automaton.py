@@ -125,6 +125,8 @@ class GrammarAutomaton(Automaton):
 
         Otherwise each thread is checked when it is met (`analysis.viability`).
         """
+        if self.commits and len(self.tables.watch) > 2:
+            return False
         k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
         variants = grammar.variants
         if variants is not None and variants.may_get_stuck:
@@ -325,6 +327,14 @@ class GrammarAutomaton(Automaton):
     def is_guided(self) -> bool:
         """Whether an LALR parser beside the stacks says which terminals the lexer looks for."""
         return bool(self.tables.info[self._k.FIRST_STATE] >= 0)
+
+    @property
+    def commits(self) -> bool:
+        """Whether some terminals, where they match, end what is read beside them."""
+        k = self._k
+        first, last = self.tables.offsets[[k.S_ENDS, k.S_ENDS + 1]].tolist()
+        ends = self.tables.fixed[first:last]
+        return bool((ends == kernels("grammar.lexer").COMMITS).any())
 
     @property
     def is_checked(self) -> bool:

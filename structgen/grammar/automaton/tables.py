@@ -76,7 +76,7 @@ def tables_of(
         **csr(k.RENAME_START, k.RENAME, renames, len(terminals)),
         **csr(k.WITHIN_START, k.WITHIN, withins, len(terminals)),
         k.S_TERMINAL: states["terminal"],
-        k.S_ENDS: states["ends"],
+        k.S_ENDS: _ends(terminals, states),
         k.S_NO_LONGER: states["no_longer"],
         k.S_NO_MATCH: states["no_match"],
         k.S_DISTANCE: states["distance"],
@@ -94,6 +94,15 @@ def tables_of(
     final = next((i for i, t in enumerate(terminals) if t.name == grammar.final), -1)
     info = _info(ordered, len(terminals), laid_out, final)
     return begun(fixed, after, lookahead, info), syntax
+
+
+def _ends(terminals: list[Terminal], states: Mapping[str, Any]) -> Ints:
+    """int32[states]: whether a lexeme may end in each, and how (see `kernels.grammar.lexer`)."""
+    lexer = kernels("grammar.lexer")
+    commits = np.array([terminal.commits for terminal in terminals], np.bool_)
+    kinds = np.where(commits[states["terminal"]], lexer.COMMITS, lexer.ENDS)
+    found: Ints = (kinds * states["ends"]).astype(np.int32)
+    return found
 
 
 def _ignored(terminals: list[Terminal], grammar: Grammar) -> Ints:

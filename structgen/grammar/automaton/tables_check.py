@@ -119,7 +119,7 @@ class _Check:
             k.CALL_ITEM: (None, 0, items), k.CLASS: (256, 0, t.next.shape[1]),
             k.T_START: (terminals, 0, states), k.T_IGNORED: (terminals, 0, 3),
             k.RENAME: (None, 0, terminals), k.WITHIN: (None, 0, terminals),
-            k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 3),
+            k.S_TERMINAL: (states, 0, terminals), k.S_ENDS: (states, 0, 4),
             k.S_NO_LONGER: (states, 0, lookaheads), k.S_NO_MATCH: (states, 0, lookaheads),
             k.S_DISTANCE: (states, 0, 1 << 30), k.L_VIOLATED: (lookaheads, 0, 2),
             k.T_BRACKET: (terminals, -1, 2), k.T_EMBEDDED: (terminals, 0, 2),

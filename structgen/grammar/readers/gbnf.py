@@ -145,6 +145,8 @@ class _Reader(ClassReader):
         token = None if found is None else token_of(found[0])
         if found is None or token is None:
             raise self.wrong("this is no token", "<[number]> or <text>, perhaps behind '!'")
+        if any(first > last for first, last in token.ranges):
+            raise self.wrong("the numbers of tokens are out of order", "the lower number first")
         self.at = found.end()
         return Nested(self.tokens.setdefault(token, token), place)
 

@@ -67,7 +67,8 @@ class LazyText(MachineSpec):
 def with_lazy_terminals(grammar: Grammar) -> Grammar:
     """The same texts, with languages inside in place of terminals with many states."""
     laid = grammar.layout is not None or grammar.variants is not None or grammar.final
-    if grammar.lexing != "free" or laid:
+    commits = any(t.commits for t in grammar.terminals.values())  # and has to be read beside others
+    if grammar.lexing != "free" or laid or commits:
         return grammar
     grammar = _with_lists(_with_free_terminals(grammar))
     terminals = {
@@ -86,6 +87,7 @@ def is_free(terminal: Terminal) -> bool:
         and terminal.lookahead is None
         and terminal.lookbehind is None
         and terminal.nested is None
+        and not terminal.commits
     )
 
 

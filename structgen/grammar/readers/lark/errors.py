@@ -10,10 +10,11 @@ import re
 
 from lark import GrammarError as LarkGrammarError
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark.exceptions import VisitError
 
 from structgen.errors import GrammarError
 from structgen.grammar.ir import Place
-from structgen.grammar.readers.lark_text import LarkText
+from structgen.grammar.readers.lark.text import LarkText
 
 _WORDS = {
     "_COLON": "':'", "_COMMA": "','", "_OR": "'|'", "_NL": "the end of the line",
@@ -38,6 +39,16 @@ def in_own_words(
 ) -> GrammarError:
     """The error to raise. text: the grammar; where: the text that Lark was parsing last."""
     stumbled = error if isinstance(error, UnexpectedInput) else error.__context__
+    if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):  # of an escape
+        literal = str(error.args[0])
+        found = (match for match in text.tokens() if literal in match[0])
+        match = next(found, None)
+        return text.error(
+            f"{literal!r} has an escape that is none",
+            text.place(match.start() if match is not None else 0),
+            rule=text.rule_at(match.start()) if match is not None else "",
+            expected=r"\xNN, \uNNNN or \UNNNNNNNN with hexadecimal digits",
+        )
     if isinstance(stumbled, UnexpectedInput):
         return _syntax(str(error).split(", at line")[0], stumbled, where)
     problem, place, rule = _told(str(error).strip().split("\n")[0], text)
@@ -74,6 +85,22 @@ def _syntax(message: str, stumbled: UnexpectedInput, where: LarkText) -> Grammar
     )
 
 
+def visit_in_own_words(error: VisitError, text: LarkText) -> GrammarError:
+    """The error for what Lark stumbles over when it looks at a literal: the ends of a range."""
+    place = Place(1, 1)
+    for token in getattr(error.obj, "children", ()):
+        line, column = getattr(token, "line", None), getattr(token, "column", None)
+        if isinstance(line, int) and isinstance(column, int):
+            place = text.as_written(line, column)
+            break
+    return text.error(
+        "this is no range of characters",
+        place,
+        rule=text.rule_at(text.offset(place.line, place.column)),
+        expected='one character at each end, as "a".."z"',
+    )
+
+
 def _told(message: str, text: LarkText) -> tuple[str, Place | None, str]:
     """What is wrong, where it is and in which rule, from a message of Lark's."""
     inside, ignored = _INSIDE.search(message), _IGNORED.search(message)
@@ -81,7 +108,8 @@ def _told(message: str, text: LarkText) -> tuple[str, Place | None, str]:
         name = inside["name"]
         return f"the rule {name!r} cannot be ignored, only terminals can", text.ignored_at(name), ""
     if inside is not None:
-        name, rule = inside["name"], inside["rule"]
+        name, rule = inside["name"], text.written.get(inside["rule"], inside["rule"])
+        name = text.written.get(name, name)
         return f"the terminal {rule!r} uses the rule {name!r}", text.used(name, rule), rule
     if ignored is not None:
         name = min(re.findall(r"\w+", ignored["names"]))
@@ -101,8 +129,8 @@ def _named(message: str, text: LarkText) -> tuple[Place | None, str]:
         place = text.defined(name)
         if place is not None:
             return place, name
-    for literal in re.findall(r'"[^"]*"i?|/.+/\w*', message):
-        place = text.used(literal)
+    for named in re.findall(r'"[^"]*"i?|/.+/\w*|[_A-Za-z]\w*', message):
+        place = text.used(named)
         if place is not None:
-            return place, ""
+            return place, text.rule_at(text.offset(place.line, place.column))
     return None, ""

@@ -1,0 +1,662 @@
+"""Reads grammars in Lark's language, with Lark's own loader.
+
+Lark's classes read the text, resolve imports, `%extend`, `%override` and templates, and name the
+anonymous terminals; its patterns become regular languages in `terminals.patterns`. The expansion of
+repetitions and options is not Lark's, which writes out every combination of them, nor is what
+llguidance and XGrammar add to the language (see `text`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from lark import GrammarError as LarkGrammarError
+from lark import UnexpectedInput
+from lark import lexer as lark_lexer
+from lark import load_grammar as lark_loader
+from lark.exceptions import VisitError
+from lark.grammar import NonTerminal, Symbol
+from lark.lexer import Pattern, PatternRE, PatternStr, TerminalDef
+
+from structgen.errors import (
+    BudgetError,
+    PatternError,
+    SpecError,
+    StructgenError,
+    UnsupportedSchemaError,
+)
+from structgen.grammar.bnf import MAX_RULES, Bnf
+from structgen.grammar.expressions import (
+    Choice,
+    Expression,
+    Name,
+    Nested,
+    Repeat,
+    Sequence,
+    Text,
+    without_empty,
+)
+from structgen.grammar.ir import Capture, Grammar, Indentation, Lexing, Place, Terminal
+from structgen.grammar.readers.lark.errors import in_own_words, visit_in_own_words
+from structgen.grammar.readers.lark.files import MAIN, Files
+from structgen.grammar.readers.lark.lalr import lalr_of
+from structgen.grammar.readers.lark.languages import has_marks, language_of_tree
+from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
+from structgen.grammar.terminals.first_match import first_match
+from structgen.grammar.terminals.patterns import Matches, matches_of
+from structgen.regular.regex import (
+    ANY_CHAR,
+    EMPTY,
+    EPSILON,
+    Regex,
+    intersect,
+    literal,
+    repeat,
+    words,
+)
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.base import Spec
+from structgen.util.cancellation import checkpoint
+
+_LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
+_IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
+_RANGE = re.compile(r"\[(.)-(.)\]")
+_INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
+
+
+def _no_grammar(text: str, name: str) -> Spec:
+    raise KeyError(name or text)
+
+
+def read(
+    text: LarkText,
+    files: Files,
+    *,
+    start: str = "start",
+    lexing: Lexing = "free",
+    layout: Indentation | None = None,
+    final: str = "",
+    refs: Mapping[str, Spec] | None = None,
+    nested: Callable[[str, str], Spec] = _no_grammar,
+) -> Grammar:
+    """The grammar of a text. final: see `ir.Grammar`. refs: what declared terminals are.
+
+    nested: the spec of a grammar inside, given its text (of `%lark`) or else its name (of `@name`).
+
+    Raises GrammarError (with line, column, rule) for a broken text, UnsupportedSchemaError for what
+    is not regular or has no meaning here, BudgetError for what is too large.
+    """
+
+    def load(base: str | None, path: str) -> tuple[str, str]:
+        try:
+            name, imported = files.load(base, path)
+        except SpecError as error:
+            error.location = error.location or _imported_at(path, text, files)
+            raise
+        LarkText(imported, name).check_sizes()
+        return name, imported
+
+    text.check_sizes()
+    _make_lark_s_parser()
+    with _translated(text, files):
+        builder = _LARK.GrammarBuilder(import_paths=[load])
+        builder.load_grammar(text.lark, MAIN)
+        builder.validate()
+        specs = {**(refs or {}), **_nested_specs(text, nested)}
+        grammar = _Reader(text, builder, layout, specs).grammar(start, lexing)
+    if final and final not in grammar.terminals:
+        raise SpecError(
+            f"there is no terminal {final!r}",
+            expected="a terminal of the grammar as `final`",
+            hint="define it, and use it where the text may end",
+        )
+    return replace(grammar, final=final)
+
+
+def _make_lark_s_parser() -> None:
+    """Let Lark make its parser of grammars, which it keeps, in a tenth of the time.
+
+    With interegular installed, Lark looks for overlaps among the terminals of its own language.
+    """
+    checks = lark_lexer.has_interegular
+    try:
+        lark_lexer.has_interegular = False
+        _LARK._get_parser()
+    finally:
+        lark_lexer.has_interegular = checks
+
+
+def _nested_specs(text: LarkText, nested: Callable[[str, str], Spec]) -> dict[str, Spec]:
+    """The specs inside a grammar, by the terminal in their place."""
+    found: dict[str, Spec] = {name: JsonSchema(schema) for name, schema in text.schemas.items()}
+    found |= text.tokens_named
+    found |= {name: nested(inner, "") for name, inner in text.grammars.items()}
+    for name, wanted in text.references.items():
+        try:
+            found[name] = nested("", wanted)
+        except KeyError:
+            raise text.error(
+                f"there is no grammar {wanted!r}",
+                text.places[name],
+                expected="a grammar by this name in `grammars`",
+            ) from None
+    return found
+
+
+def _imported_at(path: str, text: LarkText, files: Files) -> str:
+    """Where a file is imported: in the grammar, or in the one that was read last."""
+    read_last = LarkText(files.texts.get(files.last, ""), files.last)
+    name = re.split(r"[./\\]", path.removesuffix(".lark"))[-1]
+    return str(read_last.used(name) or text.used(name) or "")
+
+
+@contextmanager
+def _translated(text: LarkText, files: Files) -> Iterator[None]:
+    """Raise Lark's errors as structgen's."""
+    try:
+        yield
+    except (LarkGrammarError, UnexpectedInput) as error:
+        where = text
+        if files.last != MAIN:
+            where = LarkText(files.texts[files.last], files.last)
+        raise in_own_words(error, text, where) from error
+    except VisitError as error:
+        raise visit_in_own_words(error, text) from error
+    except RecursionError as error:
+        raise BudgetError(
+            "the grammar is nested too deeply", hint="give inner groups rules of their own"
+        ) from error
+
+
+class _ToPattern(_LARK.TerminalTreeToPattern):  # type: ignore[misc]  # Lark is not typed
+    """Lark's joining of the pieces of a terminal into one pattern, with open counts."""
+
+    def expr(self, parts: list[Any]) -> Any:
+        """See Lark's."""
+        if len(parts) == 4 and int(parts[3]) == OPEN:
+            inner = parts[0]
+            return PatternRE(f"(?:{inner.to_regexp()}){{{int(parts[2])},}}", inner.flags)
+        return super().expr(parts)
+
+
+class _Reader:
+    """Turns Lark's parse trees into rules and terminals."""
+
+    def __init__(
+        self,
+        text: LarkText,
+        builder: Any,
+        layout: Indentation | None,
+        nested: Mapping[str, Spec],
+    ) -> None:
+        """nested: the specs inside, by their terminals."""
+        self.text = text
+        self.layout = layout
+        self.nested = nested
+        self.bnf = Bnf()
+        self.rule = ""  # the one that is being read
+        self.parameter: int | None = None  # its, if it has one
+        self.wanted: dict[tuple[str, int], None] = {}  # rules with values of their parameters
+        self.languages: dict[str, Regex] = {}  # of terminals that no pattern can say
+        self.leaves_out = False  # whether some terminal may be empty
+        self._by_name: dict[str, TerminalDef] = {}
+        self.built = builder.build()
+        self.expressions: list[Expression] = []
+        built = self.built
+        self.rules: list[Any] = []
+        for name, parameters, tree, options in built.rule_defs:
+            copied = None if tree is None else _LARK.nr_deepcopy_tree(tree)
+            self.rules.append((name, parameters, copied, options))
+        self.ignore = tuple(str(name) for name in built.ignore)
+        self.declared = {str(name) for name, (tree, _) in built.term_defs if tree is None}
+        self.named = {str(name) for name, _ in built.term_defs}
+        self.terminals = self._patterns(built.term_defs)
+
+    def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
+        """Each defined terminal as one pattern."""
+        found: list[TerminalDef] = []
+        to_pattern = _ToPattern()
+        trees: dict[str, Any] = {}
+        markers = {lexeme.marker for lexeme in self.text.lexemes.values()}
+        for name, (tree, priority) in definitions:
+            if tree is None:
+                continue
+            expansions = list(tree.find_data("expansion"))
+            if len(expansions) == 1 and not expansions[0].children:
+                raise LarkGrammarError(f"Terminals cannot be empty ({name})")
+            copied = _LARK.PrepareLiterals().transform(_LARK.nr_deepcopy_tree(tree))
+            if str(name) in self.text.lexemes or has_marks(self.text, copied):
+                trees[str(name)] = copied
+                pattern = PatternRE(f"(?:{name})")  # nothing but a place for its name
+            else:
+                with self._counted(str(name)):
+                    pattern = to_pattern.transform(copied)
+                if str(name) in markers:
+                    trees[str(name)] = copied
+            found.append(TerminalDef(name, pattern, priority))
+        for name, tree in trees.items():
+            with self._placed(name):
+                self.languages[name] = language_of_tree(self.text, tree)
+        return found
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[None]:
+        """Say in which terminal a count is out of order."""
+        try:
+            yield
+        except LarkGrammarError as error:
+            place = self.text.used("~", name) or self._place_of(name) or Place(1, 1)
+            problem = str(error)[:1].lower() + str(error)[1:]
+            raise self.text.error(problem, place, rule=self._called(name)) from error
+
+    @contextmanager
+    def _placed(self, name: str) -> Iterator[None]:
+        """Add the place of a terminal to the errors of its language."""
+        try:
+            yield
+        except PatternError as error:
+            place = self._place_of(name) or Place(1, 1)
+            raise self.text.error(str(error.problem), place, rule=self._called(name)) from error
+        except (UnsupportedSchemaError, BudgetError) as error:
+            error.location = str(self._place_of(name) or "")
+            error.problem = f"{error.problem}, in terminal {self._called(name)}"
+            raise
+
+    def _place_of(self, name: str) -> Place | None:
+        return self.text.places.get(name) or self.text.defined(name)
+
+    def _called(self, name: str) -> str:
+        """What messages call a rule or terminal."""
+        return self.text.written.get(name, name)
+
+    def grammar(self, start: str, lexing: Lexing) -> Grammar:
+        """The grammar with all rules, and the terminals that they use."""
+        anonymous = _LARK.PrepareAnonTerminals(self.terminals)
+        steps = (
+            _LARK.PrepareLiterals()
+            * _LARK.ValidateSymbols()
+            * anonymous
+            * _LARK.ApplyTemplates(self.rules)
+        )
+        parametric: dict[str, Any] = {}
+        index = 0
+        while index < len(self.rules):  # templates in use append theirs
+            checkpoint()
+            name, parameters, tree, options = self.rules[index]
+            index += 1
+            if index > MAX_RULES or len(name) > 10_000:
+                raise BudgetError(
+                    "the templates of the grammar make no end of rules",
+                    location=str(self.text.defined(name) or ""),
+                    hint="a template must not use itself with ever larger arguments",
+                )
+            if parameters:
+                continue
+            if tree is None:
+                self._refuse_declared(name, "rule")
+            anonymous.rule_options = options
+            self.rule = str(name)
+            transformed = steps.transform(tree)
+            if self.rule in self.text.parametric:
+                parametric[self.rule] = transformed
+                continue
+            self._add(self.rule, self._expression(transformed))
+        self._instantiate(parametric)
+        start = self._with_skips(start)
+        self._add_terminals(start)
+        ignore = () if self.text.options else self.ignore
+        grammar = self.bnf.grammar(start, ignore, lexing, self.layout)
+        grammar = replace(grammar, captures=self._captures(lexing))
+        if lexing != "free" and self.text.lexemes:
+            raise self._ordered_lexemes(lexing)
+        nested = any(t.nested is not None for t in grammar.terminals.values())
+        is_larks = not (self.text.extends_terminals or self.text.options or self.leaves_out)
+        if lexing != "longest" or nested or not is_larks:
+            return grammar
+        return replace(grammar, lalr=lalr_of(self.built, start, self.expressions))
+
+    def _add(self, name: str, expression: Expression) -> None:
+        self.expressions.append(expression)
+        source = self.text.defined(name.partition("::")[0])
+        self.bnf.add(name, expression, source)
+
+    def _instantiate(self, parametric: Mapping[str, Any]) -> None:
+        """Add the rules with a parameter, for each value that is used."""
+        done = 0
+        while done < len(self.wanted):
+            for rule, value in list(self.wanted)[done:]:
+                done += 1
+                if done > MAX_RULES:
+                    raise BudgetError(
+                        f"the rule {rule!r} is used with more than {MAX_RULES} values",
+                        location=str(self.text.defined(rule) or ""),
+                        hint="count fewer things side by side",
+                    )
+                self.rule, self.parameter = rule, value
+                self._add(_instance(rule, value), self._expression(parametric[rule]))
+        self.parameter = None
+
+    def _with_skips(self, start: str) -> str:
+        """The start, with ignored text as the options of the grammar have it.
+
+        Without them it may stand anywhere, as Lark has it.
+        """
+        options = self.text.options
+        if options is None or not self.ignore or not options.initial_skip:
+            return start
+        name = f"{start}/skipped"
+        self._add(name, Sequence((self._skip, Name(start))))
+        return name
+
+    @cached_property
+    def _skip(self) -> Expression:
+        """Ignored text, as the options of the grammar have it."""
+        options = self.text.options
+        ignored = Choice(tuple(Name(name) for name in self.ignore))
+        return Repeat(ignored, 0, 1 if options is not None and options.skips_once else None)
+
+    def _skipping(self, lexeme: Expression) -> Expression:
+        """A lexeme, with what may be ignored behind it where that is not for the lexer to do."""
+        if self.text.options is None or not self.ignore:
+            return lexeme
+        return Sequence((lexeme, self._skip))
+
+    def _captures(self, lexing: Lexing) -> dict[str, Capture]:
+        """What is captured, by rule or terminal. Raises GrammarError where that cannot be told."""
+        asked = [*self.text.captures, *(one.rule for one in self.text.lexemes.values())]
+        if self.text.captures and (lexing != "free" or self.layout is not None):
+            raise self.text.error(
+                "captures need free lexing, and no layout",
+                self.text.defined(asked[0]) or Place(1, 1),
+                rule=self._called(asked[0]),
+                expected='lexing="free"',
+            )
+        if self.text.captures and self.text.tokens_named:
+            raise self.text.error(
+                "captures cannot stand beside tokens, which the finished text does not show",
+                self.text.places[next(iter(self.text.tokens_named))],
+                hint="find what was captured by the ids of the tokens",
+            )
+        captures = self.text.captures
+        found = {
+            rule: Capture(captures[name])
+            for rule in self.bnf.rules
+            if (name := _INSTANCE.split(rule)[0]) in captures
+        }
+        for terminal, lexeme in self.text.lexemes.items():
+            options = lexeme.options
+            if lexeme.marker and (options.capture or options.stop_capture or options.hides):
+                body, marker = self.languages[terminal], self.languages[lexeme.marker]
+                found.pop(lexeme.rule, None)
+                found[terminal] = Capture(
+                    options.capture, options.stop_capture, body, marker, hides=options.hides
+                )
+        return found
+
+    def _ordered_lexemes(self, lexing: Lexing) -> SpecError:
+        lexeme = next(iter(self.text.lexemes.values()))
+        return self.text.error(
+            f"a lexeme with an end of its own cannot be read with lexing={lexing!r}",
+            self.text.defined(lexeme.rule) or Place(1, 1),
+            rule=self._called(lexeme.rule),
+            expected='lexing="free"',
+        )
+
+    def _expression(self, tree: Any) -> Expression:
+        """The expression of a right-hand side of a rule, or of a part of it."""
+        if isinstance(tree, Symbol):
+            return self._name(tree)
+        parts = tree.children
+        match tree.data:
+            case "expansions":
+                kept = [part for part in parts if self._is_there(part)]
+                return Choice(tuple(self._expression(part) for part in kept))
+            case "expansion":
+                kept = [part for part in parts if self._condition(part) is None]
+                return Sequence(tuple(self._expression(part) for part in kept))
+            case "maybe":
+                return Repeat(self._expression(parts[0]), 0, 1)
+            case "expr":
+                return self._repeat(self._expression(parts[0]), [str(part) for part in parts[1:]])
+            case _:  # alias, value
+                return self._expression(parts[0])
+
+    def _is_there(self, alternative: Any) -> bool:
+        """Whether an alternative is there for the parameter of the rule that is being read."""
+        parts = getattr(alternative, "children", ())
+        conditions = [found for part in parts if (found := self._condition(part)) is not None]
+        if conditions and self.parameter is None:
+            raise self._without_parameter("a condition")
+        return all(condition(self.parameter) for condition in conditions)
+
+    def _condition(self, part: Any) -> Any:
+        """The condition that a symbol stands for, if it does."""
+        definition = self._definitions.get(str(part.name)) if isinstance(part, Symbol) else None
+        return None if definition is None else self.text.mark_of(definition.pattern.value)
+
+    @property
+    def _definitions(self) -> dict[str, TerminalDef]:
+        """All terminals by name, with those that Lark has named for the strings in rules so far."""
+        for definition in self.terminals[len(self._by_name) :]:
+            self._by_name[str(definition.name)] = definition
+        return self._by_name
+
+    def _without_parameter(self, what: str, place: Place | None = None) -> SpecError:
+        return self.text.error(
+            f"{what} wants a parameter, and the rule has none",
+            place or self.text.defined(self.rule) or Place(1, 1),
+            rule=self._called(self.rule),
+            expected=f"{self._called(self.rule)}::_ as the name of the rule",
+        )
+
+    def _name(self, symbol: Symbol) -> Expression:
+        name = str(symbol.name)
+        if name in self.text.instances:
+            return self._instance(self.text.instances[name], self.text.places[name])
+        if isinstance(symbol, NonTerminal):
+            if name in self.text.parametric:
+                raise self.text.error(
+                    f"the rule {name!r} has a parameter",
+                    self.text.used(name, self.rule) or Place(1, 1),
+                    rule=self._called(self.rule),
+                    expected=f"{name}::value",
+                )
+            return Name(name)
+        if name not in self.declared:
+            return self._skipping(self._with_empty(name))
+        if name in self.text.lists:
+            return self._skipping(Text(words(self.text.lists[name])))
+        if name not in self.nested:
+            return self._skipping(Name(name))
+        place = self.text.places.get(name) or self.text.used(name)
+        return self._skipping(Nested(self.nested[name], place))
+
+    def _instance(self, use: Instance, place: Place) -> Expression:
+        """The rule for a value of its parameter."""
+        rule = self._called(use.rule)
+        if use.rule not in self.text.parametric:
+            problem = f"the rule {rule!r} has no parameter"
+            expected = f"{rule}::_ where it is defined"
+            raise self.text.error(problem, place, rule=self._called(self.rule), expected=expected)
+        if use.depends and self.parameter is None:
+            raise self._without_parameter(f"the use of {rule!r}", place)
+        value = use.change(self.parameter or 0)
+        self.wanted.setdefault((use.rule, value))
+        return Name(_instance(use.rule, value))
+
+    def _with_empty(self, name: str) -> Expression:
+        """A terminal by its name; one that may be empty may be left out."""
+        try:
+            language = self._matches(self._definitions[name]).language
+        except StructgenError:  # told where the terminal is needed
+            return Name(name)
+        if not language.nullable:
+            return Name(name)
+        self.leaves_out = True
+        return Sequence(()) if language is EPSILON else Repeat(Name(name), 0, 1)
+
+    def _repeat(self, body: Expression, operator: list[str]) -> Expression:
+        match operator:
+            case ["?"]:
+                return Repeat(body, 0, 1)
+            case ["*"]:
+                return Repeat(body, 0, None)
+            case ["+"]:
+                return Repeat(body, 1, None)
+            case _:
+                low, high = int(operator[1]), int(operator[-1])
+        if high == OPEN:
+            return Repeat(body, low, None)
+        if high < low:
+            raise self.text.error(
+                f"{low} to {high} times is impossible",
+                self.text.used("~", self.rule) or self.text.defined(self.rule) or Place(1, 1),
+                rule=self.rule,
+                expected="the lower count first",
+            )
+        return Repeat(body, low, high)
+
+    def _add_terminals(self, start: str) -> None:
+        """Define the terminals that rules use or that are ignored.
+
+        Only those that the start leads to have to say what their texts are.
+        """
+        used = {name for rule in self.bnf.rules.values() for a in rule.alternatives for name in a}
+        used.update(self.ignore)
+        if self.layout is not None:
+            used.add(self.layout.newline)
+        reached = self._reached(start)
+        for definition in self.terminals:
+            if definition.name in used:
+                try:
+                    self.bnf.terminals[definition.name] = self._terminal(definition)
+                except UnsupportedSchemaError:
+                    if definition.name in reached:
+                        raise
+                    self.bnf.terminals[definition.name] = self._without_text(definition.name)
+        layout = self.layout
+        made_up = () if layout is None else (layout.indent, layout.dedent)
+        for name in sorted(self.declared & used - set(self.bnf.terminals)):
+            if name in reached and name not in made_up:
+                self._refuse_declared(name, "terminal")
+            self.bnf.terminals[name] = self._without_text(name)
+
+    def _without_text(self, name: str) -> Terminal:
+        return Terminal(name, EMPTY, place=self.text.defined(name))
+
+    def _reached(self, start: str) -> set[str]:
+        """The rules and terminals that the start leads to, and what is ignored."""
+        found, todo = {start, *self.ignore}, [start]
+        while todo:
+            rule = self.bnf.rules.get(todo.pop())
+            fresh = {name for a in rule.alternatives for name in a} - found if rule else set()
+            found |= fresh
+            todo += fresh
+        return found
+
+    def _matches(self, definition: TerminalDef) -> Matches:
+        """When a terminal matches. Raises PatternError, UnsupportedSchemaError, BudgetError."""
+        lexeme = self.text.lexemes.get(definition.name)
+        if lexeme is not None:
+            return Matches(self._lexeme_language(definition.name, lexeme), EMPTY)
+        language = self.languages.get(definition.name)
+        return _matches(definition.pattern) if language is None else Matches(language, language)
+
+    def _lexeme_language(self, name: str, lexeme: Lexeme) -> Regex:
+        """The texts of a rule with options."""
+        body, options = self.languages[name], lexeme.options
+        if lexeme.marker:
+            return first_match(body, self.languages[lexeme.marker], options.most)
+        if options.lazy:
+            return first_match(body, most=options.most)
+        return intersect(body, repeat(ANY_CHAR, 0, options.most))
+
+    def _terminal(self, definition: TerminalDef) -> Terminal:
+        checkpoint()
+        name, pattern = str(definition.name), definition.pattern
+        place = self._place(definition)
+        try:
+            matches = self._matches(definition)
+            language, longer = matches.language, matches.longer
+            if language.nullable:
+                if matches.lookahead is not None or matches.lookbehind is not None:
+                    raise self.text.error(
+                        f"the terminal {self._shown(definition)} may be empty and looks around",
+                        place or Place(1, 1),
+                        expected="terminals of at least one character where they look around",
+                        hint="make it optional where rules use it",
+                    )
+                language, longer = without_empty(language), without_empty(longer)
+        except PatternError as error:
+            rule = name if name in self.named else ""
+            raise self.text.error(str(error.problem), place or Place(1, 1), rule=rule) from error
+        except (UnsupportedSchemaError, BudgetError) as error:
+            error.location = str(place or "")
+            error.problem = f"{error.problem}, in terminal {self._shown(definition)}"
+            raise
+        lexeme = self.text.lexemes.get(name)
+        return Terminal(
+            name,
+            language,
+            longer=longer,
+            lookahead=matches.lookahead,
+            lookbehind=matches.lookbehind,
+            commits=lexeme is not None and (lexeme.options.lazy or bool(lexeme.marker)),
+            text=pattern.value if isinstance(pattern, PatternStr) else None,
+            flags=frozenset(pattern.flags),
+            priority=definition.priority,
+            max_width=pattern.max_width,
+            pattern_length=len(pattern.value),
+            shown=self._shown(definition),
+            place=place,
+        )
+
+    def _shown(self, definition: TerminalDef) -> str:
+        """How messages name a terminal; an anonymous one as it is written."""
+        name, pattern = str(definition.name), definition.pattern
+        ignored = _IGNORED.fullmatch(name)
+        if ignored is not None and int(ignored[1]) < len(self.text.ignored):
+            return self.text.ignored[int(ignored[1])]
+        if name in self.named:
+            return self._called(name)
+        ends = _RANGE.fullmatch(pattern.value)
+        as_written = f'"{ends[1]}".."{ends[2]}"' if ends else f"/{pattern.to_regexp()}/"
+        return as_written if pattern.raw is None else str(pattern.raw)
+
+    def _place(self, definition: TerminalDef) -> Place | None:
+        defined = self._place_of(definition.name)
+        if defined is not None:
+            return defined
+        ends = _RANGE.fullmatch(definition.pattern.value)
+        if definition.pattern.raw is None and ends is not None:
+            return self.text.used(f'"{ends[1]}"')
+        return None if definition.pattern.raw is None else self.text.used(definition.pattern.raw)
+
+    def _refuse_declared(self, name: str, what: str) -> None:
+        raise UnsupportedSchemaError(
+            f"the {what} {name!r} is declared but says nothing of its text",
+            keyword="%declare",
+            location=str(self.text.used(name) or ""),
+            expected="a definition, or a spec for it in refs",
+            hint="for indentation give layout=structgen.Indentation(...)",
+        )
+
+
+def _matches(pattern: Pattern) -> Matches:
+    """The match condition of a terminal: for a literal its text, for a pattern see `matches_of`."""
+    if isinstance(pattern, PatternStr) and not pattern.flags:
+        return Matches(literal(pattern.value), EMPTY)
+    found = matches_of(pattern.to_regexp())
+    language: Regex = found.language
+    fixed = language.plain and language.shortest == language.longest
+    return Matches(language, EMPTY) if fixed and found.longer is language else found
+
+
+def _instance(rule: str, value: int) -> str:
+    """The name of a rule with a parameter for one of its values."""
+    return f"{rule}::{value}"

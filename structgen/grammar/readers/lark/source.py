@@ -1,0 +1,218 @@
+"""The text of a Lark grammar, and where in it things are: tokens, definitions, uses."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from structgen.errors import BudgetError
+from structgen.grammar.ir import Place
+from structgen.grammar.readers.sources import Source
+
+_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*|\#[^\n]*)
+      |(?P<string>"(?:\\"|\\\\|[^"\n])*?"i?)
+      |(?P<regexp>/(?:\\/|\\\\|[^/])*?/[imslux]*)
+      |(?P<json>%(?:json|regex|llguidance|grammar_options)\b)
+      |(?P<lark>%lark\b)
+      |(?P<condition>%if\b)
+      |(?P<reference>@[A-Za-z0-9_-]+)
+      |(?P<count>\{[ \t]*(?:(?P<low>\d+)[ \t]*(?P<open>,[ \t]*)?|,[ \t]*(?=\d))
+          (?P<high>\d*)[ \t]*\})
+      |(?P<token>!?<[^<>\s"]+>)
+      |(?P<name>_?[A-Za-z][_A-Za-z0-9]*(?:-[_A-Za-z0-9]+)*)
+      |(?P<parameter>::)
+      |(?P<other>\S)""",
+    re.VERBOSE,
+)
+_DEFINITION = re.compile(
+    r"""^[ \t]*(?:%(?:override|extend)[ \t]+)?(?P<whole>[!?]*(?P<name>_?[A-Za-z][\w-]*))[ \t]*
+        (?P<parameter>::[ \t]*_)?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*
+        (?P<options>\[(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^]"/\[])*\])?[ \t]*:(?!:)""",
+    re.MULTILINE | re.VERBOSE,
+)
+_IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
+_TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Where a rule or terminal is defined: offsets of what stands before its colon.
+
+    whole: of its name with the modifiers before it. parameter, options: of `::_` and of the
+    brackets with options; empty where there are none.
+    """
+
+    name: str
+    start: int
+    whole: tuple[int, int]
+    parameter: tuple[int, int]
+    options: tuple[int, int]
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether it is a rule, not a terminal."""
+        return not self.name.isupper()
+
+
+class LarkSource(Source):
+    """A Lark grammar and where in it things are. blocks: from where to where `%lark {...}` stand.
+
+    definitions: by the offset of the name.
+    """
+
+    def __init__(self, text: str, name: str = "") -> None:
+        super().__init__(text, name)
+        self._definitions: list[tuple[int, str]] = []
+        self.blocks = self._found_blocks() if "%lark" in text else {}
+        found = [m for m in _DEFINITION.finditer(text) if not self._is_inside(m.start("name"))]
+        self.definitions = {
+            m.start("name"): Definition(
+                m["name"], m.start("name"), m.span("whole"), m.span("parameter"), m.span("options")
+            )
+            for m in found
+        }
+        self._definitions = [(start, one.name) for start, one in self.definitions.items()]
+
+    def _is_inside(self, offset: int) -> bool:
+        return any(start <= offset < end for start, end in self.blocks.items())
+
+    def _found_blocks(self) -> dict[int, int]:
+        """Where each `%lark {...}` ends that is in no other, by where it begins."""
+        found: dict[int, int] = {}
+        depth, start, end = 0, -1, 0
+        for match in self.tokens():
+            if match.start() < end:
+                continue
+            if match.lastgroup == "json" and depth:
+                end = self.json_after(match)[1]
+            elif match.lastgroup == "lark" and not depth:
+                start = match.start()
+            elif match[0] == "{" and (depth or start >= 0):
+                depth += 1
+            elif match[0] == "}" and depth:
+                depth -= 1
+                if not depth:
+                    found[start], start = match.end(), -1
+            elif not depth and start >= 0:
+                break
+        if start >= 0:
+            raise self.error(
+                "this '%lark' has no text in braces", self.place(start), expected="{ start: ... }"
+            )
+        return found
+
+    def json_after(self, match: re.Match[str]) -> tuple[Any, int]:
+        """The JSON value behind a directive, and its end."""
+        start = match.end()
+        while self.text[start : start + 1].isspace():
+            start += 1
+        try:
+            return json.JSONDecoder().raw_decode(self.text, start)
+        except json.JSONDecodeError as error:
+            what = "schema" if match[0] == "%json" else "value"
+            raise self.error(
+                f"the {what} after {match[0]!r} is not JSON: {error.msg}",
+                self.place(error.pos),
+                rule=self.rule_at(match.start()),
+                expected="a JSON Schema" if what == "schema" else "a JSON object",
+            ) from error
+
+    def tokens(self) -> Iterator[re.Match[str]]:
+        """Comments, strings, patterns, names and the rest, in order."""
+        return _TOKEN.finditer(self.text)
+
+    def rule_at(self, offset: int) -> str:
+        """The rule or terminal whose definition an offset is in, "" before the first."""
+        index = bisect_right(self._definitions, offset, key=lambda definition: definition[0])
+        return self._definitions[index - 1][1] if index else ""
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column."""
+        if not 1 <= line <= len(self._starts):
+            return len(self.text)
+        return min(self._starts[line - 1] + max(column - 1, 0), len(self.text))
+
+    def defined(self, name: str, time: int = 0) -> Place | None:
+        """Where a rule or terminal is defined for the first time; with `time` 1 the second."""
+        starts = self._starts_of.get(name.split("{", maxsplit=1)[0], ())
+        return self.place(starts[time]) if time < len(starts) else None
+
+    def used(self, text: str, within: str = "") -> Place | None:
+        """Where a name, string or pattern is first written; within a definition if given."""
+        start = self._uses.get((within.split("{", maxsplit=1)[0], text), self._uses.get(("", text)))
+        return None if start is None else self.place(start)
+
+    @cached_property
+    def ignored(self) -> list[str]:
+        """What each `%ignore` names, as written."""
+        found = []
+        for line in _IGNORED.finditer(self.text):
+            words = _TOKEN.finditer(self.text, line.start(1), line.end(1))
+            end = max((m.end() for m in words if m.lastgroup != "comment"), default=line.start(1))
+            found.append(" ".join(self.text[line.start(1) : end].split("\n")))
+        return found
+
+    def ignored_at(self, name: str) -> Place | None:
+        """Where a name is ignored."""
+        for line in _IGNORED.finditer(self.text):
+            for word in _TOKEN.finditer(self.text, line.start(1), line.end(1)):
+                if word[0] == name:
+                    return self.place(word.start())
+        return None
+
+    @cached_property
+    def _starts_of(self) -> dict[str, list[int]]:
+        """The offsets of the definitions of each name."""
+        found: dict[str, list[int]] = {}
+        for start, name in self._definitions:
+            found.setdefault(name, []).append(start)
+        return found
+
+    @cached_property
+    def _uses(self) -> dict[tuple[str, str], int]:
+        """The first place of every token, in each definition and anywhere ("")."""
+        found: dict[tuple[str, str], int] = {}
+        heads = self.definitions
+        for match in self.tokens():
+            start = match.start()
+            if match.lastgroup != "comment" and start not in heads:
+                found.setdefault((self.rule_at(start), match[0]), start)
+                found.setdefault(("", match[0]), start)
+        return found
+
+    def check_sizes(self) -> None:
+        """Raise BudgetError if some terminal is too large once those it names are written out.
+
+        Lark writes them out without counting, and would take forever.
+        """
+        inside: dict[str, list[str]] = {name: [] for _, name in self._definitions}
+        heads = self.definitions
+        for match in self.tokens():
+            if match.lastgroup == "name" and match[0] in inside and match.start() not in heads:
+                rule = self.rule_at(match.start())
+                if rule.isupper() and match[0].isupper():
+                    inside[rule].append(match[0])
+        sizes: dict[str, int] = {}
+        for root in inside:
+            stack = [root]
+            while stack:
+                name = stack[-1]
+                missing = [other for other in inside[name] if other not in sizes]
+                if missing and name not in sizes:
+                    sizes[name] = 0  # a terminal inside itself is Lark's to refuse
+                    stack += missing
+                    continue
+                sizes[name] = 1 + sum(sizes[other] for other in inside[name])
+                stack.pop()
+                if sizes[name] > _TERMINAL_SIZE:
+                    raise BudgetError(
+                        f"the terminal {name!r} names more than {_TERMINAL_SIZE} others in all",
+                        location=str(self.defined(name) or ""),
+                        hint="make it a rule",
+                    )
