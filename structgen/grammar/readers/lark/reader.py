@@ -592,7 +592,7 @@ class _Reader:
             text=pattern.value if isinstance(pattern, PatternStr) else None,
             flags=frozenset(pattern.flags),
             priority=definition.priority,
-            max_width=pattern.max_width,
+            max_width=_max_width(pattern, language),
             pattern_length=len(pattern.value),
             shown=self._shown(definition),
             place=place,
@@ -608,7 +608,7 @@ class _Reader:
             return self._called(name)
         ends = _RANGE.fullmatch(pattern.value)
         as_written = f'"{ends[1]}".."{ends[2]}"' if ends else f"/{pattern.to_regexp()}/"
-        return as_written if pattern.raw is None else str(pattern.raw)
+        return as_written if pattern.raw is None else self._called(str(pattern.raw))
 
     def _place(self, definition: TerminalDef) -> Place | None:
         defined = self._place_of(definition.name)
@@ -617,7 +617,8 @@ class _Reader:
         ends = _RANGE.fullmatch(definition.pattern.value)
         if definition.pattern.raw is None and ends is not None:
             return self.text.used(f'"{ends[1]}"')
-        return None if definition.pattern.raw is None else self.text.used(definition.pattern.raw)
+        raw = definition.pattern.raw
+        return None if raw is None else self.text.used(self._called(str(raw)))
 
     def _refuse_declared(self, name: str, what: str) -> None:
         raise UnsupportedSchemaError(
@@ -627,6 +628,14 @@ class _Reader:
             expected="a definition, or a spec for it in refs",
             hint="for indentation give layout=structgen.Indentation(...)",
         )
+
+
+def _max_width(pattern: Pattern, language: Regex) -> int:
+    r"""The greatest width of a pattern's matches, as Lark has it; it trips over `\\p{x}`."""
+    try:
+        return int(pattern.max_width)
+    except Exception:  # noqa: BLE001  of `re` or of `regex`, as Lark likes
+        return language.longest
 
 
 def _matches(pattern: Pattern) -> Matches:

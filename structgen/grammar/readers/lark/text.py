@@ -26,6 +26,7 @@ from structgen.grammar.readers.lark.parameters import (
     ParameterReader,
 )
 from structgen.grammar.readers.lark.source import Definition, LarkSource
+from structgen.grammar.terminals.rust_regex import as_python
 from structgen.grammar.terminals.substrings import substrings
 from structgen.regular.regex import Regex
 
@@ -37,7 +38,7 @@ _PLAIN = re.compile(r'"[^"\\\n]+"')
 _BEFORE_LISTS = (":", "|", "(", "[")
 LONG_LIST = 16  # strings
 _WORD = re.compile(r"\s+|\w+|[^\w\s]+")
-_EXTENDED = re.compile(r"[{<&~@]|::|%if\b|%regex\b|\w-\w|\w[ \t]*\[")
+_EXTENDED = re.compile(r"[{<&~@]|::|\\[pP]|%if\b|%regex\b|\w-\w|\w[ \t]*\[")
 
 OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 
@@ -79,7 +80,7 @@ class LarkText(LarkSource):
     (of strings, long ones), grammars (nested, as text), references (to other grammars, by name),
     lexemes, instances (of rules with a parameter). places: where these stand. parametric: the rules
     with a parameter. captures: names to capture rules under. options: None, or those of the whole
-    grammar. written: for a name of our own what messages call it.
+    grammar. written: for a name or pattern of our own what messages call it.
     """
 
     def __init__(self, text: str, name: str = "", *, takes_lists: bool = False) -> None:
@@ -303,6 +304,9 @@ class LarkText(LarkSource):
                 return match.end(), piece.ljust(len(match[0]))
             case "name":
                 return self._named(tokens, i, is_rule=is_rule)
+            case "regexp" if (pattern := as_python(match[0])) != match[0]:
+                self.written[pattern] = match[0]
+                return match.end(), pattern
             case "string" if match[0] in ('""', '""i') and not self._is_range(tokens, i):
                 return match.end(), "()".ljust(len(match[0]))  # Lark has no empty string
         if match[0] == "&":
