@@ -359,12 +359,6 @@ class _Reader:
                 rule=self._called(asked[0]),
                 expected='lexing="free"',
             )
-        if self.text.captures and self.text.tokens_named:
-            raise self.text.error(
-                "captures cannot stand beside tokens, which the finished text does not show",
-                self.text.places[next(iter(self.text.tokens_named))],
-                hint="find what was captured by the ids of the tokens",
-            )
         captures = self.text.captures
         found = {
             rule: Capture(captures[name])
