@@ -16,6 +16,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from structgen.errors import BudgetError
 from structgen.grammar.embedded.tokens import Token, token_of
 from structgen.grammar.ir import Place
 from structgen.grammar.readers.lark.options import OptionError, Options, options_of
@@ -104,10 +105,10 @@ class LarkText(LarkSource):
         self.places: dict[str, Place] = {}
         self.written: dict[str, str] = {}
         self._marks: list[Mark] = []
-        self._mark = "\ue000"
+        self._mark = "\ue000\ue001"
         while self._mark in text:
-            self._mark += "\ue000"
-        self._names = 0
+            self._mark += "\ue001"
+        self._taken: set[str] = set()  # names
         self._more: list[str] = []  # definitions behind the text
         self._renamed: dict[str, str] = {}  # names with hyphens
         self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
@@ -120,9 +121,9 @@ class LarkText(LarkSource):
 
     def mark_of(self, value: str) -> Mark | None:
         """What a string is a mark of, None if it is none."""
-        if not value.startswith(self._mark):
-            return None
-        return self._marks[int(value[len(self._mark) :])]
+        number = value.removeprefix(self._mark)
+        is_mark = number != value and number.isdecimal() and int(number) < len(self._marks)
+        return self._marks[int(number)] if is_mark else None
 
     def as_written(self, line: int, column: int) -> Place:
         """The place in the text of a line and column in `lark`."""
@@ -134,14 +135,16 @@ class LarkText(LarkSource):
         tokens = [match for match in self.tokens() if match.lastgroup != "comment"]
         self._rename(tokens)
         pieces: list[str] = []
-        at = 0
+        at, written = 0, 0  # `written`: characters in the last line of the pieces
         for start, end, piece in self._replaced(tokens):
-            pieces += [self.text[at:start], piece]
-            at = end
-            line, column = self.place(end).line, self.place(end).column
-            off = len("".join(pieces).rpartition("\n")[2]) + 1 - column
+            for one in (self.text[at:start], piece):
+                pieces.append(one)
+                _, line_feed, last = one.rpartition("\n")
+                written = len(last) + (0 if line_feed else written)
+            at, place = end, self.place(end)
+            off = written + 1 - place.column
             if off:
-                self._moved.append((line, column + off, off))
+                self._moved.append((place.line, place.column + off, off))
         pieces.append(self.text[at:])
         pieces += [f"\n{line}" for line in self._more]
         names = [*self.schemas, *self.lists, *self.tokens_named, *self.grammars, *self.references]
@@ -152,12 +155,12 @@ class LarkText(LarkSource):
 
     def _rename(self, tokens: list[re.Match[str]]) -> None:
         """Give names with hyphens, which Lark does not have, others that are free."""
-        taken = {match[0] for match in tokens if match.lastgroup == "name"}
-        for name in sorted(name for name in taken if "-" in name):
+        self._taken = {match[0] for match in tokens if match.lastgroup == "name"}
+        for name in sorted(name for name in self._taken if "-" in name):
             new = name.replace("-", "_")
-            while new in taken:
+            while new in self._taken:
                 new += "_"
-            taken.add(new)
+            self._taken.add(new)
             self._renamed[name] = new
             self.written[new] = name
         if self._renamed:
@@ -341,6 +344,12 @@ class LarkText(LarkSource):
         """What is said of a parameter. Raises GrammarError."""
         try:
             return read()
+        except RecursionError as error:
+            raise BudgetError(
+                "the condition is nested too deeply",
+                location=str(self.place(match.start())),
+                hint="leave out what the rest implies",
+            ) from error
         except ParameterError as error:
             raise self.error(
                 str(error),
@@ -507,9 +516,10 @@ class LarkText(LarkSource):
 
     def _fresh(self, place: Place, written: str = "") -> str:
         """A free name of a terminal. place: of what it stands for; written: what messages say."""
-        while (name := f"_J{self._names}") in self.text:
-            self._names += 1
-        self._names += 1
+        number = len(self.places)
+        while (name := f"_J{number}") in self._taken:
+            number += 1
+        self._taken.add(name)
         self.places[name] = place
         if written:
             self.written[name] = written
