@@ -59,6 +59,7 @@ TEXT: /(.|\n)*/
          ["", "ab", "abc", "cab", "abcab"], ["a", "abab", "cc"]),
         ('start: /a*/ "b"\n%ignore / */', ["b", "aab", "a b"], ["a", "ba"]),
         ('start: "" | "a" ""', ["", "a"], ["aa"]),
+        ('start: "a"{0} b{0,0} "c"\nb: "b"~0', ["c"], ["ac", "bc"]),
         ('start: ~%regex {"substring_chars": "ab"} | "c"', ["c", "ba"], ["a", "ab", ""]),
         (r"start: /\p{Lu}[\p{Ll}\d]+\PL/", ["Añ!", "Éa1."], ["aa!", "Aa", "A!"]),
         (r"start: /(?<one>\u{1F600}|[^\P{Nd}0-8])+/", ["😀", "9٣"], ["1", "a"]),

@@ -500,7 +500,7 @@ class _Reader:
                 rule=self.rule,
                 expected="the lower count first",
             )
-        return Repeat(body, low, high)
+        return Repeat(body, low, high) if high else Sequence(())
 
     def _add_terminals(self, start: str) -> None:
         """Define the terminals that rules use or that are ignored.
