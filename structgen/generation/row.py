@@ -34,7 +34,7 @@ from structgen.generation.result import FinishReason, GenerationResult, Timings
 from structgen.generation.speculation.stats import Stats
 from structgen.generation.text import Text
 from structgen.masks import bitmask
-from structgen.spec.base import Captured, Spec
+from structgen.spec.base import Captured, ReadToken, Spec
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -235,11 +235,26 @@ class Row:
         if not isinstance(spec, Spec):  # a constraint that somebody else wrote
             return ()
         try:
-            return spec.captures(self.text)
+            return spec.captures(self.text, self._read_tokens())
         except SpecError:
             if self.finish != "stop":
                 raise
             return ()
+
+    def _read_tokens(self) -> list[ReadToken]:
+        """The tokens of the text that begin and end with characters."""
+        vocabulary, text = self.request.constraint.vocabulary, self.text
+        sizes = np.cumsum([0, *(len(letter.encode()) for letter in text)]).tolist()
+        place = {size: i for i, size in enumerate(sizes)}  # of a character, by its first byte
+        found, begin = [], 0
+        for number in self.tokens:
+            data = vocabulary.token_bytes(number)
+            end = begin + len(data)
+            if data and begin in place and end in place:
+                apart = number in vocabulary.special_ids
+                found.append(ReadToken(number, data, place[begin], place[end], apart))
+            begin = end
+        return found
 
     def _choose_or_close(self, token: int | None) -> int | None:
         """The sampled token, or the next one that closes the text; None when closing needs none."""

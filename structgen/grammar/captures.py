@@ -8,18 +8,21 @@ alternative that fits, with as much in its first parts as fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from structgen.automata.interface import DEAD
 from structgen.errors import SpecError
+from structgen.grammar.embedded.tokens import Token
 from structgen.grammar.ir import Capture, Grammar, Terminal
 from structgen.grammar.lookaround.lookbehind import resolved
 from structgen.grammar.terminals.leftmost_first import MatchState, Program
 from structgen.grammar.terminals.python_language import lookbehind_language
 from structgen.grammar.terminals.python_regex import Node
 from structgen.regular.regex import EMPTY, Regex, matches
-from structgen.spec.base import Captured, Spec
+from structgen.spec.base import Captured, ReadToken, Spec
 
 Item = tuple[str, int, int, int]  # rule, alternative, how many of its parts are read, start
 Part = tuple[str, int, int]  # rule or terminal, start, end
@@ -47,15 +50,48 @@ def has_captures(grammar: Grammar) -> bool:
     return bool(grammar.captures) or any(one is not None and has_captures(one) for one in inner)
 
 
-def captured(grammar: Grammar, text: str) -> tuple[Captured, ...]:
+class _Reading:
+    """A text with the tokens in it. apart: those that were read for themselves, by their start."""
+
+    def __init__(self, text: str, tokens: Iterable[ReadToken] = ()) -> None:
+        self.text = text
+        self.tokens = list(tokens)
+        self.apart = {token.start: token for token in self.tokens if token.apart}
+        self._starting: dict[int, list[ReadToken]] = {}
+        for token in self.tokens:
+            self._starting.setdefault(token.start, []).append(token)
+        self._places = [*sorted(self.apart), len(text)]
+
+    def part(self, start: int, end: int) -> _Reading:
+        """The text between two places."""
+        inside = [one for one in self.tokens if start <= one.start and one.end <= end]
+        moved = (one._replace(start=one.start - start, end=one.end - start) for one in inside)
+        return _Reading(self.text[start:end], moved)
+
+    def starting(self, at: int) -> list[ReadToken]:
+        """The tokens that begin at a place."""
+        return self._starting.get(at, [])
+
+    def last(self, at: int) -> int:
+        """Where what is read by its bytes from a place on ends: before the next token apart."""
+        return self._places[bisect_left(self._places, at)]
+
+
+def captured(grammar: Grammar, text: str, tokens: Iterable[ReadToken] = ()) -> tuple[Captured, ...]:
     """What is captured in a text of the grammar, in the order in which it ends.
 
-    Raises SpecError for a text that is not one of the grammar's.
+    tokens: see `Spec.captures`. Raises SpecError for a text that is not one of the grammar's.
     """
-    found = _captures(grammar, text)
+    reading = _Reading(text, tokens)
+    found = _captures(grammar, reading)
     hidden = [span for one in found for span in one.hidden]
     return tuple(
-        Captured(one.name, _without(text, one.start, one.end, hidden), one.start, one.end)
+        Captured(
+            one.name,
+            _without(text, one.start, one.end, hidden),
+            one.start,
+            one.end,
+        )
         for one in found
         if one.name
     )
@@ -63,16 +99,15 @@ def captured(grammar: Grammar, text: str) -> tuple[Captured, ...]:
 
 def _without(text: str, start: int, end: int, hidden: list[tuple[int, int]]) -> str:
     """A stretch of a text without what is hidden in it."""
-    pieces, at = [], start
-    for first, last in sorted(hidden):
-        if at <= first and last <= end and first < last and (first, last) != (start, end):
-            pieces.append(text[at:first])
-            at = last
-    return "".join([*pieces, text[at:end]])
+    gone: set[int] = set()
+    for first, last in hidden:
+        if start <= first and last <= end and (first, last) != (start, end):
+            gone.update(range(first, last))
+    return "".join(text[at] for at in range(start, end) if at not in gone)
 
 
-def _captures(grammar: Grammar, text: str) -> list[_Found]:
-    chart = _Chart(grammar, text)
+def _captures(grammar: Grammar, reading: _Reading) -> list[_Found]:
+    chart = _Chart(grammar, reading)
     end = chart.filled()
     if end is None:
         raise SpecError(
@@ -98,7 +133,7 @@ def _captures(grammar: Grammar, text: str) -> list[_Found]:
             begin = chart.begins(part)
             read = [(begin, end)]
             found += _in_lexeme(
-                grammar.terminals[name], grammar.captures.get(name), text, begin, end
+                grammar.terminals[name], grammar.captures.get(name), reading, begin, end
             )
         if spans:
             spans[-1] += read[:1] + read[-1:]
@@ -106,12 +141,13 @@ def _captures(grammar: Grammar, text: str) -> list[_Found]:
 
 
 def _in_lexeme(
-    terminal: Terminal, capture: Capture | None, text: str, start: int, end: int
+    terminal: Terminal, capture: Capture | None, reading: _Reading, start: int, end: int
 ) -> Iterator[_Found]:
     """What is captured within one lexeme."""
+    text = reading.text
     inside = grammar_inside(terminal.nested)
     if inside is not None and has_captures(inside):
-        for inner in _captures(inside, text[start:end]):
+        for inner in _captures(inside, reading.part(start, end)):
             hidden = tuple((start + first, start + last) for first, last in inner.hidden)
             yield _Found(inner.name, start + inner.start, start + inner.end, hidden)
     if capture is None or capture.body is None or capture.marker is None:
@@ -129,9 +165,10 @@ def _in_lexeme(
 class _Chart:
     """All ways to read a text by a grammar, found from left to right."""
 
-    def __init__(self, grammar: Grammar, text: str) -> None:
-        self._grammar, self._text = grammar, text
-        self._lexemes = _Lexemes(grammar, text)
+    def __init__(self, grammar: Grammar, reading: _Reading) -> None:
+        self._grammar, self._text = grammar, reading.text
+        self._lexemes = _Lexemes(grammar, reading)
+        text = reading.text
         self._items: list[dict[Item, None]] = [{} for _ in range(len(text) + 1)]
         self._waiting: dict[tuple[str, int], list[Item]] = {}
         self._ends: dict[tuple[str, int], dict[int, int]] = {}  # ends, with when each was found
@@ -248,8 +285,8 @@ class _Chart:
 class _Lexemes:
     """Where terminals end in a text."""
 
-    def __init__(self, grammar: Grammar, text: str) -> None:
-        self._grammar, self._text = grammar, text
+    def __init__(self, grammar: Grammar, reading: _Reading) -> None:
+        self._grammar, self._text, self._reading = grammar, reading.text, reading
         self._alone: dict[tuple[str, int], list[int]] = {}
 
     def skipped(self, start: int, wanted: list[str] | None = None) -> list[int]:
@@ -282,6 +319,9 @@ class _Lexemes:
         return self._alone[key]
 
     def _searched(self, terminal: Terminal, start: int) -> list[int]:
+        if isinstance(terminal.nested, Token):
+            tokens = self._reading.starting(start)
+            return [one.end for one in tokens if terminal.nested.is_it(one.number, one.text)]
         if terminal.nested is not None:
             return self._of_spec(terminal.nested, start)
         if terminal.lookbehind is not None:
@@ -297,10 +337,11 @@ class _Lexemes:
 
     def _prefixes(self, language: Regex, start: int) -> Iterator[int]:
         """The ends of the texts of a language that begin at a place."""
-        for end in range(start, len(self._text) + 1):
+        limit = self._reading.last(start)
+        for end in range(start, limit + 1):
             if language.nullable:
                 yield end
-            if end == len(self._text):
+            if end == limit:
                 return
             language = _after(language, self._text[end])
             if language is EMPTY:
@@ -308,11 +349,11 @@ class _Lexemes:
 
     def _ahead(self, state: MatchState, start: int) -> list[int]:
         """Where matching may end that begins in a state, by what it says may follow there."""
-        found = []
-        for end in range(start, len(self._text) + 1):
-            if matches(state.allowed_after(), self._text[end:]):
+        found, limit = [], self._reading.last(start)
+        for end in range(start, limit + 1):
+            if matches(state.allowed_after(), self._text[end:limit]):
                 found.append(end)
-            letter = self._text[end : end + 1]
+            letter = self._text[end : min(end + 1, limit)]
             following = [to for of, to in state.cached_moves() if letter and ord(letter) in of]
             if not following:
                 break
@@ -331,14 +372,20 @@ class _Lexemes:
 
     def _of_spec(self, spec: Spec, start: int) -> list[int]:
         """Where texts of a spec end."""
-        automaton = spec.automaton()
-        at, found = automaton.start, []
-        for end in range(start, len(self._text) + 1):
+        automaton: Any = spec.automaton()
+        at, found, end = automaton.start, [], start
+        while at >= 0:
             if automaton.is_accepting(at):
                 found.append(end)
-            if end < len(self._text):
+            token = self._reading.apart.get(end)
+            if token is not None:
+                known = automaton.specials(at)
+                at = known.after(token.number, token.text) if automaton.reads_tokens else DEAD
+                end = token.end
+            elif end < len(self._text):
                 at, _ = automaton.run(at, self._text[end].encode())
-            if at < 0:
+                end += 1
+            else:
                 break
         return found
 

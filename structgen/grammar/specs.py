@@ -21,7 +21,7 @@ from structgen.errors import ArtifactError, BudgetError, SpecError
 from structgen.grammar.ir import Grammar as GrammarRules
 from structgen.grammar.ir import Indentation, Lexing
 from structgen.schema.coerce import coerce
-from structgen.spec.base import Captured, Spec
+from structgen.spec.base import Captured, ReadToken, Spec
 from structgen.spec.registry import spec_of
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ class GrammarSpec(Spec):
         """
         return None
 
-    def captures(self, text: str) -> tuple[Captured, ...]:
+    def captures(self, text: str, tokens: Sequence[ReadToken] = ()) -> tuple[Captured, ...]:
         """See `Spec.captures`."""
         from structgen.grammar.captures import captured, has_captures
 
         grammar = self.rules()
-        return captured(grammar, text) if has_captures(grammar) else ()
+        return captured(grammar, text, tokens) if has_captures(grammar) else ()
 
     def findings(self) -> list[Finding]:
         """Rules that no text fits and rules that nothing leads to, in the order of the grammar."""

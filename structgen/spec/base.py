@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from structgen.automata.interface import Automaton, Stored
@@ -23,6 +23,19 @@ class Captured(NamedTuple):
     text: str
     start: int
     end: int
+
+
+class ReadToken(NamedTuple):
+    """A token that has been read. start, end: where its text stands, in characters.
+
+    apart: whether it can only have been read for itself, as special tokens are, not for its bytes.
+    """
+
+    number: int
+    text: bytes
+    start: int
+    end: int
+    apart: bool
 
 
 class Spec(ABC):
@@ -64,10 +77,15 @@ class Spec(ABC):
         """The value that a text of this spec stands for."""
         return text
 
-    def captures(self, text: str) -> tuple[Captured, ...]:  # noqa: ARG002
+    def captures(
+        self,
+        text: str,  # noqa: ARG002
+        tokens: Sequence[ReadToken] = (),  # noqa: ARG002
+    ) -> tuple[Captured, ...]:
         """What rules of a grammar are to capture of a finished text, in the order they end.
 
-        Raises SpecError for a text that does not fit.
+        tokens: those that wrote the text, where the grammar names tokens. Raises SpecError for a
+        text that does not fit.
         """
         return ()
 

@@ -14,6 +14,7 @@ from lark import Tree
 import structgen as sg
 from structgen.errors import GrammarError, SpecError
 from structgen.grammar.specs import Lark
+from structgen.spec.base import ReadToken
 
 SUMS = """
 start: sum
@@ -95,6 +96,25 @@ def test_long_texts_are_read_without_recursion() -> None:
     assert len(captured(f"start: a* right\n{rules}", text)) == 3000
 
 
+def test_tokens_stand_where_they_were_read() -> None:
+    """A token that stands for itself is no text for the lexemes around it; its text is shown."""
+    spec = Lark(
+        'start: <think> hm </think> ok "."\nhm[capture]: /(.|\\n)*/\n'
+        'ok[capture]: x <[7]>\nx: %lark { start: "y" end? \n end[capture]: <end> }'
+    )
+    written = [(3, "<think>", True), (7, "o</", False), (4, "</think>", True), (9, "y", False),
+               (5, "<end>", True), (7, "o</", False), (8, ".", False)]  # fmt: skip
+    text, tokens = "", []
+    for number, piece, apart in written:
+        start = len(text)
+        text += piece
+        tokens.append(ReadToken(number, piece.encode(), start, len(text), apart))
+    found = [(one.name, one.text) for one in spec.captures(text, tokens)]
+    assert found == [("hm", "o</"), ("end", "<end>"), ("ok", "y<end>o</")]
+    with pytest.raises(SpecError):
+        spec.captures(text, tokens[1:])
+
+
 def test_texts_that_do_not_fit_have_no_captures() -> None:
     """The error says so; a grammar without captures has none of any text."""
     with pytest.raises(SpecError, match="not one of the grammar's"):
@@ -107,7 +127,7 @@ def test_texts_that_do_not_fit_have_no_captures() -> None:
     ("grammar", "options", "problem"),
     [
         ('start: a\na[capture]: "a"', {"lexing": "viable"}, "captures need free lexing"),
-        ("start: a <think>\na[capture]: /a/", {}, "captures cannot stand beside tokens"),
+        ('start: a\na[capture]: "a"', {"lexing": "longest"}, "captures need free lexing"),
     ],
 )
 def test_where_captures_cannot_be_told_they_are_refused(

@@ -36,6 +36,7 @@ Corner = tuple[int, int] | None  # (called name, left corner read)
 Item = tuple[tuple[int, ...], Corner]
 
 EMPTY_ITEM: Item = ((), None)
+NOTHING: Item = ((-1,), None)  # no item of a grammar
 
 
 class Syntax(NamedTuple):
@@ -122,13 +123,18 @@ class _Builder:
         return self._arrays(top)
 
     def _add(self, item: Item, owner: tuple[int, int]) -> None:
-        if item in self.owner:
-            return
-        self.owner[item] = self.tails.get(item, owner)
-        self.todo.append(item)
-        symbols = item[0]
-        if symbols and symbols[0] >= self.n:
-            self._call(symbols[0])
+        """Note an item, and those of the rules that it begins with, depth first."""
+        added = [iter([(item, owner)])]  # no recursion: chains of rules may be long
+        while added:
+            item, owner = next(added[-1], (NOTHING, owner))
+            if item is NOTHING:
+                added.pop()
+            elif item not in self.owner:
+                self.owner[item] = self.tails.get(item, owner)
+                self.todo.append(item)
+                symbols = item[0]
+                if symbols and symbols[0] >= self.n:
+                    added.append(iter(self._call(symbols[0])))
 
     def _behind(self, item: Item) -> list[Item]:
         """The item behind the first symbol, [] if there is none."""
@@ -162,10 +168,13 @@ class _Builder:
             corner = onward[0][1]
         return symbols, corner
 
-    def _call(self, called: int) -> None:
-        """Note the items behind each terminal and each left corner with which a rule can begin."""
+    def _call(self, called: int) -> list[tuple[Item, tuple[int, int]]]:
+        """Note the items behind each terminal and each left corner with which a rule can begin.
+
+        Returns those to be added, with their owners, the first time.
+        """
         if called in self.calls:
-            return
+            return []
         owners: list[tuple[int, int, tuple[int, ...]]] = []
         reached, todo = {called}, [called]
         while todo:
@@ -205,9 +214,11 @@ class _Builder:
             for symbol, items in corners.items()
         }
         known |= short
-        for items in (*calls.values(), *short.values()):
-            for item in items:
-                self._add(item, (item[1][1] if item[1] is not None else called, called))
+        return [
+            (item, (item[1][1] if item[1] is not None else called, called))
+            for items in (*calls.values(), *short.values())
+            for item in items
+        ]
 
     def _nullable(self) -> set[int]:
         """The rules that derive the empty text."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.errors import GrammarError, SpecError, StructgenError
+from structgen.errors import BudgetError, GrammarError, SpecError, StructgenError
 from structgen.grammar.specs import Lark
 from structgen.spec.registry import spec_of
 from tests.grammar.laws import check_completions, check_masks, reads
@@ -59,6 +59,11 @@ TEXT: /(.|\n)*/
          ["", "ab", "abc", "cab", "abcab"], ["a", "abab", "cc"]),
         ('start: /a*/ "b"\n%ignore / */', ["b", "aab", "a b"], ["a", "ba"]),
         ('start: "" | "a" ""', ["", "a"], ["aa"]),
+        ('start: "a"{0} b{0,0} "c"\nb: "b"~0', ["c"], ["ac", "bc"]),
+        ('start: ~%regex {"substring_chars": "ab"} | "c"', ["c", "ba"], ["a", "ab", ""]),
+        (r"start: /\p{Lu}[\p{Ll}\d]+\PL/", ["Añ!", "Éa1."], ["aa!", "Aa", "A!"]),
+        (r"start: /(?<one>\u{1F600}|[^\P{Nd}0-8])+/", ["😀", "9٣"], ["1", "a"]),
+        (r"start: /[](?<a\\p{L}]+/", ["](", "?<a", "\\p{L}"], ["b", "é"]),
         ('start: a-b A-B\na-b: "x"\nA-B: "y"', ["xy"], ["a-b", "x"]),
         ('start: a-b a_b\na-b: "x"\na_b: "y"', ["xy"], ["yx", "xx"]),
         ('start: "[" %lark {\n  start: x\n  x: "y" | "(" x ")" } "]" x\nx: "z"',
@@ -304,6 +309,39 @@ def test_what_cannot_be_meant_gets_line_and_column(
         Lark(grammar).automaton()
     assert problem in str(caught.value)
     assert f"line {line} column {column}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "problem"),
+    [
+        ('start: n::0\nn::_: "a" n::incr(_) | "b"', "more than 20000 values"),
+        ("start: " + "%lark { start: " * 200 + '"a"' + "}" * 200, "stand in one another"),
+        ('start: n::0\nn::_: "a" %if ' + "not(" * 5000 + "true" + ")" * 5000, "too deeply"),
+        ("start: %regex " + "[" * 100_000, "too deeply"),
+        ('start: a "z"\na[max_chars=5000, suffix="<t>"]: /(.|\\n)*/', "20000 byte states"),
+    ],
+    ids=["parameter", "lark", "condition", "json", "characters"],
+)
+def test_what_is_too_much_ends_in_a_budget_error(grammar: str, problem: str) -> None:
+    """Endless counts, and nesting without an end."""
+    with pytest.raises(BudgetError, match=problem):
+        Lark(grammar).automaton()
+
+
+def test_long_counts_and_long_texts_to_quote_compile() -> None:
+    """Thousands of values of a parameter, which are rules in a chain; thousands of words."""
+    counts = (
+        'start: n::0 "x"\nn::_: "a" n::incr(_) %if lt(_, 1500) | m::_\n'
+        'm::_: "b" m::incr(_) %if lt(_, 1500) | ""'
+    )
+    automaton = Lark(counts).automaton()
+    for text, fits in (("a" * 700 + "b" * 800 + "x", True), ("a" * 701 + "b" * 800 + "x", False)):
+        assert reads(automaton, text) == fits
+    words = " ".join(f"word{i * i}" for i in range(4000))
+    quoted = json.dumps({"substring_words": words})
+    automaton = Lark(f'start: "<" %regex {quoted} ">"').automaton()
+    for text, fits in ((words[:-1], False), (words, True), (words.replace("word9 ", ""), False)):
+        assert reads(automaton, f"<{text}>") == fits
 
 
 @pytest.mark.parametrize("lexing", ["viable", "longest"])

@@ -93,11 +93,12 @@ def visit_in_own_words(error: VisitError, text: LarkText) -> GrammarError:
         if isinstance(line, int) and isinstance(column, int):
             place = text.as_written(line, column)
             break
+    is_range = isinstance(error.orig_exc, AssertionError)
     return text.error(
-        "this is no range of characters",
+        "this is no range of characters" if is_range else f"{error.orig_exc} in a pattern",
         place,
         rule=text.rule_at(text.offset(place.line, place.column)),
-        expected='one character at each end, as "a".."z"',
+        expected='one character at each end, as "a".."z"' if is_range else "",
     )
 
 

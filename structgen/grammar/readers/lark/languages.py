@@ -39,6 +39,13 @@ def has_marks(text: LarkText, tree: Any) -> bool:
     )
 
 
+def mark_alone(text: LarkText, tree: Any) -> Any:
+    """What a tree is a mark of, if it is nothing else; None if it is none."""
+    while isinstance(tree, Tree) and len(tree.children) == 1 and tree.data not in ("maybe", "expr"):
+        tree = tree.children[0]
+    return text.mark_of(tree.value) if isinstance(tree, PatternStr) else None
+
+
 def language_of_tree(text: LarkText, tree: Any) -> Regex:
     """The language of a terminal, or of a part of it.
 
@@ -82,13 +89,13 @@ class _Joined:
         both: list[list[Regex]] = [[]]
         negations = 0
         for part in parts:
-            mark = self._mark_of(part)
+            mark = mark_alone(self._text, part)
             if mark is AND:
                 both.append([])
             elif mark is NOT:
                 negations += 1
             else:
-                both[-1].append(mark if isinstance(mark, Regex) else self._negated(part, negations))
+                both[-1].append(self._negated(part, negations))
                 negations = 0
         return intersect(*(concat(*row) for row in both))
 
@@ -99,14 +106,6 @@ class _Joined:
             return repeat(body, *_counts(list(map(str, part.children[1:]))))
         language = self.of(part)
         return complement(language) if times % 2 else language
-
-    def _mark_of(self, part: Any) -> Any:
-        """What a part is a mark of, None if it is none."""
-        while isinstance(part, Tree) and part.data in ("value", "pattern", "expansion"):
-            if len(part.children) != 1:
-                return None
-            part = part.children[0]
-        return self._text.mark_of(part.value) if isinstance(part, PatternStr) else None
 
     def _of_pattern(self, pattern: Any) -> Regex:
         if isinstance(pattern, PatternStr) and not pattern.flags:

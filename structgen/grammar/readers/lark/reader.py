@@ -45,7 +45,7 @@ from structgen.grammar.ir import Capture, Grammar, Indentation, Lexing, Place, T
 from structgen.grammar.readers.lark.errors import in_own_words, visit_in_own_words
 from structgen.grammar.readers.lark.files import MAIN, Files
 from structgen.grammar.readers.lark.lalr import lalr_of
-from structgen.grammar.readers.lark.languages import has_marks, language_of_tree
+from structgen.grammar.readers.lark.languages import has_marks, language_of_tree, mark_alone
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
@@ -66,6 +66,7 @@ from structgen.util.cancellation import checkpoint
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
 _RANGE = re.compile(r"\[(.)-(.)\]")
+MAX_INSTANCES = 20_000  # of rules with a parameter
 _INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
 
 
@@ -201,8 +202,10 @@ class _Reader:
         self.bnf = Bnf()
         self.rule = ""  # the one that is being read
         self.parameter: int | None = None  # its, if it has one
-        self.wanted: dict[tuple[str, int], None] = {}  # rules with values of their parameters
+        self.wanted: list[tuple[str, int]] = []  # rules with values of their parameters
+        self.known: set[tuple[str, int]] = set()  # the same
         self.languages: dict[str, Regex] = {}  # of terminals that no pattern can say
+        self.stretches: set[str] = set()  # terminals that are a `%regex`, which may end anywhere
         self.leaves_out = False  # whether some terminal may be empty
         self._by_name: dict[str, TerminalDef] = {}
         self.built = builder.build()
@@ -242,6 +245,8 @@ class _Reader:
         for name, tree in trees.items():
             with self._placed(name):
                 self.languages[name] = language_of_tree(self.text, tree)
+            if isinstance(mark_alone(self.text, tree), Regex):
+                self.stretches.add(name)
         return found
 
     @contextmanager
@@ -327,18 +332,15 @@ class _Reader:
 
     def _instantiate(self, parametric: Mapping[str, Any]) -> None:
         """Add the rules with a parameter, for each value that is used."""
-        done = 0
-        while done < len(self.wanted):
-            for rule, value in list(self.wanted)[done:]:
-                done += 1
-                if done > MAX_RULES:
-                    raise BudgetError(
-                        f"the rule {rule!r} is used with more than {MAX_RULES} values",
-                        location=str(self.text.defined(rule) or ""),
-                        hint="count fewer things side by side",
-                    )
-                self.rule, self.parameter = rule, value
-                self._add(_instance(rule, value), self._expression(parametric[rule]))
+        for done, (rule, value) in enumerate(self.wanted):  # more are wanted on the way
+            if done >= MAX_INSTANCES:
+                raise BudgetError(
+                    f"rules with a parameter are used with more than {MAX_INSTANCES} values",
+                    location=str(self.text.defined(rule) or ""),
+                    hint="bound what is counted with %if, or count fewer things side by side",
+                )
+            self.rule, self.parameter = rule, value
+            self._add(_instance(rule, value), self._expression(parametric[rule]))
         self.parameter = None
 
     def _with_skips(self, start: str) -> str:
@@ -375,12 +377,6 @@ class _Reader:
                 self.text.defined(asked[0]) or Place(1, 1),
                 rule=self._called(asked[0]),
                 expected='lexing="free"',
-            )
-        if self.text.captures and self.text.tokens_named:
-            raise self.text.error(
-                "captures cannot stand beside tokens, which the finished text does not show",
-                self.text.places[next(iter(self.text.tokens_named))],
-                hint="find what was captured by the ids of the tokens",
             )
         captures = self.text.captures
         found = {
@@ -486,7 +482,9 @@ class _Reader:
         if use.depends and self.parameter is None:
             raise self._without_parameter(f"the use of {rule!r}", place)
         value = use.change(self.parameter or 0)
-        self.wanted.setdefault((use.rule, value))
+        if (use.rule, value) not in self.known:
+            self.known.add((use.rule, value))
+            self.wanted.append((use.rule, value))
         return Name(_instance(use.rule, value))
 
     def _with_empty(self, name: str) -> Expression:
@@ -519,7 +517,7 @@ class _Reader:
                 rule=self.rule,
                 expected="the lower count first",
             )
-        return Repeat(body, low, high)
+        return Repeat(body, low, high) if high else Sequence(())
 
     def _add_terminals(self, start: str) -> None:
         """Define the terminals that rules use or that are ignored.
@@ -565,7 +563,9 @@ class _Reader:
         if lexeme is not None:
             return Matches(self._lexeme_language(definition.name, lexeme), EMPTY)
         language = self.languages.get(definition.name)
-        return _matches(definition.pattern) if language is None else Matches(language, language)
+        if language is None:
+            return _matches(definition.pattern)
+        return Matches(language, EMPTY if definition.name in self.stretches else language)
 
     def _lexeme_language(self, name: str, lexeme: Lexeme) -> Regex:
         """The texts of a rule with options."""
@@ -610,7 +610,7 @@ class _Reader:
             text=pattern.value if isinstance(pattern, PatternStr) else None,
             flags=frozenset(pattern.flags),
             priority=definition.priority,
-            max_width=pattern.max_width,
+            max_width=_max_width(pattern, language),
             pattern_length=len(pattern.value),
             shown=self._shown(definition),
             place=place,
@@ -626,7 +626,7 @@ class _Reader:
             return self._called(name)
         ends = _RANGE.fullmatch(pattern.value)
         as_written = f'"{ends[1]}".."{ends[2]}"' if ends else f"/{pattern.to_regexp()}/"
-        return as_written if pattern.raw is None else str(pattern.raw)
+        return as_written if pattern.raw is None else self._called(str(pattern.raw))
 
     def _place(self, definition: TerminalDef) -> Place | None:
         defined = self._place_of(definition.name)
@@ -635,7 +635,8 @@ class _Reader:
         ends = _RANGE.fullmatch(definition.pattern.value)
         if definition.pattern.raw is None and ends is not None:
             return self.text.used(f'"{ends[1]}"')
-        return None if definition.pattern.raw is None else self.text.used(definition.pattern.raw)
+        raw = definition.pattern.raw
+        return None if raw is None else self.text.used(self._called(str(raw)))
 
     def _refuse_declared(self, name: str, what: str) -> None:
         raise UnsupportedSchemaError(
@@ -645,6 +646,14 @@ class _Reader:
             expected="a definition, or a spec for it in refs",
             hint="for indentation give layout=structgen.Indentation(...)",
         )
+
+
+def _max_width(pattern: Pattern, language: Regex) -> int:
+    r"""The greatest width of a pattern's matches, as Lark has it; it trips over `\\p{x}`."""
+    try:
+        return int(pattern.max_width)
+    except Exception:  # noqa: BLE001  of `re` or of `regex`, as Lark likes
+        return language.longest
 
 
 def _matches(pattern: Pattern) -> Matches:

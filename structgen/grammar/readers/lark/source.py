@@ -31,12 +31,14 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _DEFINITION = re.compile(
-    r"""^[ \t]*(?:%(?:override|extend)[ \t]+)?(?P<whole>[!?]*(?P<name>_?[A-Za-z][\w-]*))[ \t]*
-        (?P<parameter>::[ \t]*_)?[ \t]*(?:\{[^}\n]*\})?[ \t]*(?:\.[ \t]*[+-]?\d+)?[ \t]*
-        (?P<options>\[(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^]"/\[])*\])?[ \t]*:(?!:)""",
+    r"""^[ \t]*(?:%(?:override|extend)[ \t]+)?(?P<whole>[!?]*(?P<name>_?[A-Za-z][\w-]*))
+        (?:[ \t]*(?P<parameter>::[ \t]*_))?(?:[ \t]*\{[^}\n]*\})?(?:[ \t]*\.[ \t]*[+-]?\d+)?
+        (?:[ \t]*(?P<options>\[(?:"(?:\\.|[^"\\\n])*"|/(?:\\.|[^/\\\n])+/|[^]"/\[])*\]))?
+        [ \t]*:(?!:)""",
     re.MULTILINE | re.VERBOSE,
 )
 _IGNORED = re.compile(r"^[ \t]*%ignore[ \t]+(.*(?:\n[ \t]*\|.*)*)", re.MULTILINE)
+MOST_INSIDE = 30  # grammars in one another
 _TERMINAL_SIZE = 20_000  # terminals inside one another that may be written out
 
 
@@ -86,13 +88,21 @@ class LarkSource(Source):
         """Where each `%lark {...}` ends that is in no other, by where it begins."""
         found: dict[int, int] = {}
         depth, start, end = 0, -1, 0
+        inside: list[int] = []  # how deep each `%lark` stands that is open
         for match in self.tokens():
             if match.start() < end:
                 continue
             if match.lastgroup == "json" and depth:
                 end = self.json_after(match)[1]
-            elif match.lastgroup == "lark" and not depth:
-                start = match.start()
+            elif match.lastgroup == "lark":
+                start = start if depth else match.start()
+                inside = [*(one for one in inside if one < depth), depth]
+                if len(inside) > MOST_INSIDE:
+                    raise BudgetError(
+                        f"more than {MOST_INSIDE} grammars stand in one another",
+                        location=str(self.place(match.start())),
+                        hint="give them names: @name",
+                    )
             elif match[0] == "{" and (depth or start >= 0):
                 depth += 1
             elif match[0] == "}" and depth:
@@ -114,6 +124,11 @@ class LarkSource(Source):
             start += 1
         try:
             return json.JSONDecoder().raw_decode(self.text, start)
+        except RecursionError as error:
+            raise BudgetError(
+                f"what stands behind {match[0]!r} is nested too deeply",
+                location=str(self.place(match.start())),
+            ) from error
         except json.JSONDecodeError as error:
             what = "schema" if match[0] == "%json" else "value"
             raise self.error(

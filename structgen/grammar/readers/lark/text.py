@@ -16,6 +16,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from structgen.errors import BudgetError
 from structgen.grammar.embedded.tokens import Token, token_of
 from structgen.grammar.ir import Place
 from structgen.grammar.readers.lark.options import OptionError, Options, options_of
@@ -26,6 +27,7 @@ from structgen.grammar.readers.lark.parameters import (
     ParameterReader,
 )
 from structgen.grammar.readers.lark.source import Definition, LarkSource
+from structgen.grammar.terminals.rust_regex import as_python
 from structgen.grammar.terminals.substrings import substrings
 from structgen.regular.regex import Regex
 
@@ -37,7 +39,7 @@ _PLAIN = re.compile(r'"[^"\\\n]+"')
 _BEFORE_LISTS = (":", "|", "(", "[")
 LONG_LIST = 16  # strings
 _WORD = re.compile(r"\s+|\w+|[^\w\s]+")
-_EXTENDED = re.compile(r"[{<&~@]|::|%if\b|%regex\b|\w-\w|\w[ \t]*\[")
+_EXTENDED = re.compile(r"[{<&~@]|::|\\[pP]|%if\b|%regex\b|\w-\w|\w[ \t]*\[")
 
 OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 
@@ -79,7 +81,7 @@ class LarkText(LarkSource):
     (of strings, long ones), grammars (nested, as text), references (to other grammars, by name),
     lexemes, instances (of rules with a parameter). places: where these stand. parametric: the rules
     with a parameter. captures: names to capture rules under. options: None, or those of the whole
-    grammar. written: for a name of our own what messages call it.
+    grammar. written: for a name or pattern of our own what messages call it.
     """
 
     def __init__(self, text: str, name: str = "", *, takes_lists: bool = False) -> None:
@@ -103,10 +105,10 @@ class LarkText(LarkSource):
         self.places: dict[str, Place] = {}
         self.written: dict[str, str] = {}
         self._marks: list[Mark] = []
-        self._mark = "\ue000"
+        self._mark = "\ue000\ue001"
         while self._mark in text:
-            self._mark += "\ue000"
-        self._names = 0
+            self._mark += "\ue001"
+        self._taken: set[str] = set()  # names
         self._more: list[str] = []  # definitions behind the text
         self._renamed: dict[str, str] = {}  # names with hyphens
         self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
@@ -119,9 +121,9 @@ class LarkText(LarkSource):
 
     def mark_of(self, value: str) -> Mark | None:
         """What a string is a mark of, None if it is none."""
-        if not value.startswith(self._mark):
-            return None
-        return self._marks[int(value[len(self._mark) :])]
+        number = value.removeprefix(self._mark)
+        is_mark = number != value and number.isdecimal() and int(number) < len(self._marks)
+        return self._marks[int(number)] if is_mark else None
 
     def as_written(self, line: int, column: int) -> Place:
         """The place in the text of a line and column in `lark`."""
@@ -133,16 +135,16 @@ class LarkText(LarkSource):
         tokens = [match for match in self.tokens() if match.lastgroup != "comment"]
         self._rename(tokens)
         pieces: list[str] = []
-        at = width = 0  # width: characters that Lark's last line has so far
+        at, written = 0, 0  # `written`: characters in the last line of the pieces
         for start, end, piece in self._replaced(tokens):
-            for part in (self.text[at:start], piece):
-                _, broken, last = part.rpartition("\n")
-                width = len(last) if broken else width + len(last)
-                pieces.append(part)
+            for one in (self.text[at:start], piece):
+                pieces.append(one)
+                _, line_feed, last = one.rpartition("\n")
+                written = len(last) + (0 if line_feed else written)
             at, place = end, self.place(end)
-            off = width + 1 - place.column
+            off = written + 1 - place.column
             if off:
-                self._moved.append((place.line, width + 1, off))
+                self._moved.append((place.line, place.column + off, off))
         pieces.append(self.text[at:])
         pieces += [f"\n{line}" for line in self._more]
         names = [*self.schemas, *self.lists, *self.tokens_named, *self.grammars, *self.references]
@@ -153,12 +155,12 @@ class LarkText(LarkSource):
 
     def _rename(self, tokens: list[re.Match[str]]) -> None:
         """Give names with hyphens, which Lark does not have, others that are free."""
-        taken = {match[0] for match in tokens if match.lastgroup == "name"}
-        for name in sorted(name for name in taken if "-" in name):
+        self._taken = {match[0] for match in tokens if match.lastgroup == "name"}
+        for name in sorted(name for name in self._taken if "-" in name):
             new = name.replace("-", "_")
-            while new in taken:
+            while new in self._taken:
                 new += "_"
-            taken.add(new)
+            self._taken.add(new)
             self._renamed[name] = new
             self.written[new] = name
         if self._renamed:
@@ -305,6 +307,9 @@ class LarkText(LarkSource):
                 return match.end(), piece.ljust(len(match[0]))
             case "name":
                 return self._named(tokens, i, is_rule=is_rule)
+            case "regexp" if (pattern := as_python(match[0])) != match[0]:
+                self.written[pattern] = match[0]
+                return match.end(), pattern
             case "string" if match[0] in ('""', '""i') and not self._is_range(tokens, i):
                 return match.end(), "()".ljust(len(match[0]))  # Lark has no empty string
         if match[0] == "&":
@@ -339,6 +344,12 @@ class LarkText(LarkSource):
         """What is said of a parameter. Raises GrammarError."""
         try:
             return read()
+        except RecursionError as error:
+            raise BudgetError(
+                "the condition is nested too deeply",
+                location=str(self.place(match.start())),
+                hint="leave out what the rest implies",
+            ) from error
         except ParameterError as error:
             raise self.error(
                 str(error),
@@ -505,9 +516,10 @@ class LarkText(LarkSource):
 
     def _fresh(self, place: Place, written: str = "") -> str:
         """A free name of a terminal. place: of what it stands for; written: what messages say."""
-        while (name := f"_J{self._names}") in self.text:
-            self._names += 1
-        self._names += 1
+        number = len(self.places)
+        while (name := f"_J{number}") in self._taken:
+            number += 1
+        self._taken.add(name)
         self.places[name] = place
         if written:
             self.written[name] = written
