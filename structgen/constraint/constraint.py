@@ -86,7 +86,7 @@ class Constraint:
         self.lock = threading.RLock()
         self._saved = None if saved is None else saved.rows
         room = int(ROWS * max_bytes)
-        self._rows = MaskRows(vocabulary.words, room, self, self.lock)
+        self._rows = MaskRows(vocabulary.words, room, self.lock)
         self._write = self._rows.write
         self._positions: list[int] = []
         # How each state was first reached: the state before it (~ of it by a special token) and
@@ -392,7 +392,7 @@ class Constraint:
             done = False
         if not done:
             try:
-                self._rows.fill(state, row)
+                self._rows.fill(state, row, self)
             except (TypeError, AttributeError, IndexError):
                 self._check_state(state)
                 check_row("the row", row, (self.vocabulary.words,))
@@ -410,7 +410,7 @@ class Constraint:
     def fill_masks(self, states: States, rows: npt.NDArray[Any]) -> None:
         """The same for a batch, rows[i] for states[i]. ArgumentError where they do not fit."""
         try:
-            self._rows.fill_many(states, rows)
+            self._rows.fill_many(states, rows, self)
         except (TypeError, AttributeError, IndexError, struct.error):
             if not isinstance(states, Sequence | np.ndarray):
                 raise ArgumentError(
@@ -426,7 +426,7 @@ class Constraint:
     def mask_view(self, state: int) -> npt.NDArray[np.int32]:
         """The same without a copy: a row int32[ceil(V / 32)], read-only, that never changes."""
         try:
-            return self._rows.view(state)
+            return self._rows.view(state, self)
         except TypeError:
             self._check_state(state)
             raise
@@ -437,7 +437,7 @@ class Constraint:
         It stays the same when rows are made again, and is the same for other constraints.
         """
         try:
-            return self._rows.id_of(state)
+            return self._rows.id_of(state, self)
         except TypeError:
             self._check_state(state)
             raise

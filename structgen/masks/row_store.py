@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -182,31 +181,30 @@ class MaskRows:
     """The rows of one constraint, computed on first use and again after they were dropped.
 
     current: the store of the rows used last. Safe to use from many threads: to find a row takes no
-    lock, to compute one takes the constraint's. The owner is held by a weak reference, so that both
-    are freed at once.
+    lock, to compute one takes the constraint's. Who asks passes the constraint, which computes the
+    rows that are not there: `owner`.
     """
 
-    def __init__(self, words: int, max_bytes: int, owner: Owner, lock: threading.RLock) -> None:
-        """words: of a row. max_bytes: of all rows. owner: computes them, while `lock` is held."""
+    def __init__(self, words: int, max_bytes: int, lock: threading.RLock) -> None:
+        """words: of a row. max_bytes: of all rows. lock: held while a row is computed."""
         self.current = RowStore(words, max_bytes)
         self.write = self.current.write
         self._words = words
         self._scratch = np.empty(words, np.int32)  # used while the lock is held
-        self._owner = weakref.ref(owner)
         self._lock = lock
 
-    def place(self, state: int) -> tuple[RowStore, int]:
+    def place(self, state: int, owner: Owner) -> tuple[RowStore, int]:
         """The store that has the row of a state, and its place there."""
         store = self.current
         at = store.index.get(state)
         if at is not None:
             return store, at
         with self._lock:
-            return self._made(state)
+            return self._made(state, owner)
 
-    def fill(self, state: int, row: npt.NDArray[Any]) -> None:
+    def fill(self, state: int, row: npt.NDArray[Any], owner: Owner) -> None:
         """Write the row of a state. ArgumentError where `row` cannot take it."""
-        store, at = self.place(state)
+        store, at = self.place(state, owner)
         try:
             done = self.write(store.pool, at, row)
         except TypeError:  # it is of another type, or does not lie in one piece
@@ -215,33 +213,30 @@ class MaskRows:
             check_row("the row", row, (self._words,))
             row[...] = store.row(at)
 
-    def view(self, state: int) -> Row:
+    def view(self, state: int, owner: Owner) -> Row:
         """The row of a state, read-only."""
         known = self.current.views.get(state)
         if known is None:
             with self._lock:
-                store, at = self._made(state)
+                store, at = self._made(state, owner)
                 known = store.show(state, at)
         return known
 
-    def _made(self, state: int) -> tuple[RowStore, int]:
+    def _made(self, state: int, owner: Owner) -> tuple[RowStore, int]:
         """`place` when the lock is held."""
         store = self.current
         at = store.index.get(state)
         if at is None:
             if store.full:
                 store = self.current = store.next()
-            at = self._add(store, state)
+            at = self._add(store, state, owner)
         return store, at
 
-    def _add(self, store: RowStore, state: int) -> int:
+    def _add(self, store: RowStore, state: int, owner: Owner) -> int:
         """Get the row of a state the cheapest way, keep it, and return its place."""
         row = self._scratch
         if store.write_older(state, row):
             return store.keep(state, row)
-        owner = self._owner()
-        if owner is None:
-            raise ReferenceError("the constraint that has these rows is gone")
         same = owner.twin(state)
         at = None if same is None else store.index.get(same)
         if at is not None:
@@ -249,12 +244,12 @@ class MaskRows:
         owner.write_row(state, row)
         return store.keep(state, row)
 
-    def id_of(self, state: int) -> int:
+    def id_of(self, state: int, owner: Owner) -> int:
         """`bitmask.row_id` of the row of a state."""
-        store, at = self.place(state)
+        store, at = self.place(state, owner)
         return store.id_of(at)
 
-    def fill_many(self, states: States, rows: npt.NDArray[Any]) -> None:
+    def fill_many(self, states: States, rows: npt.NDArray[Any], owner: Owner) -> None:
         """Write the row of states[i] to rows[i], for all of them.
 
         rows: int32 or uint32[m, words], m >= len(states); further rows are left alone.
@@ -264,12 +259,12 @@ class MaskRows:
             rows = self._fitting(rows, len(states))
         if len(states) < BATCH:
             for i, state in enumerate(states):
-                self.fill(state, rows[i])
+                self.fill(state, rows[i], owner)
             return
         out = rows if rows.flags.c_contiguous else np.empty(rows.shape, np.int32)
         wanted, records = _int32(states), self.current.records()
         while not thread_pool.write(records, wanted, out.view(np.int32)):  # some are not there
-            records = self._made_for(states)
+            records = self._made_for(states, owner)
         if out is not rows:
             rows[:] = out
 
@@ -279,14 +274,14 @@ class MaskRows:
         check_row("rows", rows[:count] if fits else rows, (count, self._words))
         return rows[:count]
 
-    def _made_for(self, states: States) -> thread_pool.Records:
+    def _made_for(self, states: States, owner: Owner) -> thread_pool.Records:
         """The records with all these states, whose rows are computed if need be."""
         # All in one store, which may then take more than its share of memory.
         with self._lock:
             store = self.current
             for state in states:
                 if state not in store.index:
-                    self._add(store, state)
+                    self._add(store, state, owner)
             return store.records()
 
 

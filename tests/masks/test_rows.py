@@ -104,14 +104,14 @@ def test_rows_handed_out_stay_right_when_the_pool_grows(monkeypatch: pytest.Monk
     monkeypatch.setattr(row_store, "AT_FIRST", 0)
     noise = np.random.default_rng(0).integers(0, 1 << 31, (64, 100), np.int32)
     owner = Owner(lambda state: noise[state // 2])
-    made = row_store.MaskRows(100, 1 << 20, owner, threading.RLock())
+    made = row_store.MaskRows(100, 1 << 20, threading.RLock())
     first = made.current.pool
-    views = [made.view(state) for state in range(128)]
+    views = [made.view(state, owner) for state in range(128)]
     assert made.current.pool is not first
     for state, view in enumerate(views):
-        again = made.view(state)
+        again = made.view(state, owner)
         assert again is view
-        assert again is made.view(state ^ 1)  # which has the same row
+        assert again is made.view(state ^ 1, owner)  # which has the same row
         assert (again == noise[state // 2]).all()
         assert not again.flags.writeable
 
@@ -120,10 +120,10 @@ def test_rows_handed_out_take_no_more_memory_than_they_may() -> None:
     """They are dropped where there are too many, and stay what they are for who has them."""
     noise = np.random.default_rng(0).integers(0, 1 << 31, (40, 100), np.int32)
     owner = Owner(lambda state: noise[state] if state < 40 else [state] + 99 * [0])
-    made = row_store.MaskRows(100, 0, owner, threading.RLock())
+    made = row_store.MaskRows(100, 0, threading.RLock())
     views = []
     for state in range(40, 200):
-        views.append(made.view(state))
+        views.append(made.view(state, owner))
         assert made.current.nbytes <= 2 * (row_store.MIN_ROWS + 2) * 400
     assert [view[0] for view in views] == [*range(40, 200)]
 
@@ -220,15 +220,15 @@ def test_a_batch_may_be_written_by_several_threads(
     made = np.random.default_rng(0).integers(0, 1 << 31, (200, 4), np.int32)
 
     owner = Owner(made.__getitem__)
-    table = row_store.MaskRows(4, 1 << 20, owner, threading.RLock())
+    table = row_store.MaskRows(4, 1 << 20, threading.RLock())
     for count in (1, row_store.BATCH, 17, 200):
         states = list(range(count))[::-1]
         out: np.ndarray = np.zeros((count, 8), dtype)
-        table.fill_many(states, out[:, ::2])  # not contiguous
+        table.fill_many(states, out[:, ::2], owner)  # not contiguous
         assert (out[:, ::2].view(dtype) == made[states].view(dtype)).all()
         assert not out[:, 1::2].any()
         out = np.zeros((count, 4), dtype)
-        table.fill_many(states, out)
+        table.fill_many(states, out, owner)
         assert (out == made[states].view(dtype)).all()
 
 
@@ -240,18 +240,18 @@ def test_rows_are_right_while_the_pool_grows(monkeypatch: pytest.MonkeyPatch) ->
     made = np.random.default_rng(1).integers(0, 1 << 31, (4000, 4), np.int32)
 
     owner = Owner(made.__getitem__)
-    table = row_store.MaskRows(4, 1 << 20, owner, threading.RLock())
+    table = row_store.MaskRows(4, 1 << 20, threading.RLock())
     wrong = []
 
     def ask(first: int) -> None:
         out = np.zeros((60, 4), np.int32)
         for begin in range(first, 3900, 2):
             states = list(range(begin, begin + 60))
-            table.fill_many(states, out)
+            table.fill_many(states, out, owner)
             if not (out == made[states]).all():
                 wrong.append(begin)
             for state in states[::7]:
-                table.fill(state, out[0])
+                table.fill(state, out[0], owner)
                 if not (out[0] == made[state]).all():
                     wrong.append(state)
 

@@ -16,24 +16,23 @@ import numpy.typing as npt
 
 from structgen.automata.interface import (
     DEAD,
-    Automaton,
     Bytes,
     Completes,
     Stored,
     size_of_parts,
 )
+from structgen.automata.joined import JoinedAutomaton
 from structgen.compose.composite.layout import Composed, Hub, Layout
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
 
 MAX_THREADS = 4096  # read side by side at one position
-MAX_STEPS = 1 << 18  # steps remembered
 
 Thread = tuple[int, int]  # part, position in its automaton
 Threads = tuple[Thread, ...]
 
 
-class Composite(Automaton):
+class Composite(JoinedAutomaton[tuple[bool, Threads]]):
     """The automaton of a layout; positions number (may the text end, threads)."""
 
     MASKS = "structgen.compose.composite.masks:CompositeMasks"
@@ -42,9 +41,7 @@ class Composite(Automaton):
         self.layout = Layout(saved=_saved_parts(saved))
         first = self.layout.spec(spec, Hub(final=True))
         self.parts = self.layout.parts
-        self._positions: list[tuple[bool, Threads]] = []
-        self._numbers: dict[tuple[bool, Threads], int] = {}
-        self._steps: dict[int, int] = {}
+        super().__init__()
         self._behind: dict[int, tuple[bool, Threads]] = {}
         if saved is None:
             parts, end = first.closure()
@@ -92,34 +89,13 @@ class Composite(Automaton):
                 f"more than {MAX_THREADS} ways to read the text are open at once",
                 hint="make the parts of the spec tell themselves apart earlier",
             )
-        return self._number(final, tuple(sorted(kept)))
-
-    def _number(self, final: bool, threads: Threads) -> int:
-        key = (final, threads)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._positions)
-            self._positions.append(key)
-        return number
+        return self._number((final, tuple(sorted(kept))))
 
     # -- reading --------------------------------------------------------------------------------
 
-    def run(self, at: int, text: bytes) -> tuple[int, int]:
-        """See `Automaton.run`."""
-        for count, byte in enumerate(text):
-            after = self._steps.get(at << 8 | byte)
-            if after is None:
-                after = self._step(at, bytes((byte,)))
-                if len(self._steps) >= MAX_STEPS:
-                    self._steps.clear()
-                self._steps[at << 8 | byte] = after
-            if after < 0:
-                return DEAD, count
-            at = after
-        return at, len(text)
-
-    def _step(self, at: int, byte: bytes) -> int:
-        moved = [(p, self.parts[p].automaton.run(q, byte)[0]) for p, q in self._positions[at][1]]
+    def _step(self, at: int, byte: int) -> int:
+        data = bytes((byte,))
+        moved = [(p, self.parts[p].automaton.run(q, data)[0]) for p, q in self._positions[at][1]]
         alive = [thread for thread in moved if thread[1] >= 0]
         return self._closed(alive) if alive else DEAD
 
@@ -161,10 +137,6 @@ class Composite(Automaton):
             if after >= 0:
                 found.append((part, after))
         return self._closed(found) if found else DEAD
-
-    def is_position(self, at: int) -> bool:
-        """See `Automaton.is_position`."""
-        return 0 <= at < len(self._positions)
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
@@ -229,7 +201,7 @@ class Composite(Automaton):
             )
         first = 0
         for final, count in zip(finals, counts, strict=True):
-            self._number(bool(final), tuple(pairs[first : first + count]))
+            self._number((bool(final), tuple(pairs[first : first + count])))
             first += count
 
 

@@ -13,19 +13,19 @@ must not have been longer is kept only if one of its continuations rules that ou
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import (
     DEAD,
-    Automaton,
     Bytes,
     Completes,
     Stored,
     size_of_parts,
 )
+from structgen.automata.joined import JoinedAutomaton
 from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.tables import in_larks_order
@@ -36,17 +36,13 @@ from structgen.grammar.embedded.tokens import Token, TokenSpecials
 from structgen.grammar.ir import Grammar
 from structgen.kernels.build.loader import kernels
 
-if TYPE_CHECKING:
-    pass
-
 MAX_OPEN_TEXTS = 4096  # read side by side at one position
-MAX_STEPS = 1 << 18  # steps remembered
 
 OpenTexts = tuple[OpenText, ...]
 Position = tuple[int, OpenTexts]  # position in the grammar's own automaton or DEAD, open texts
 
 
-class NestingAutomaton(Automaton):
+class NestingAutomaton(JoinedAutomaton[Position]):
     """The texts of a grammar with embedded specs.
 
     outer: the automaton of the grammar, in which the specs have no texts; inners: the specs.
@@ -65,9 +61,7 @@ class NestingAutomaton(Automaton):
 
     def _begin(self, outer: GrammarAutomaton) -> None:
         self.outer, self.inners = outer, self.reader.inners
-        self._positions: list[Position] = []
-        self._numbers: dict[Position, int] = {}
-        self._steps: dict[int, int] = {}
+        super().__init__()
         self._entries: dict[int, OpenTexts] = {}
         inners = [inner.automaton for inner in self.inners]
         self.reads_tokens = any(inner.reads_tokens for inner in inners)
@@ -116,13 +110,6 @@ class NestingAutomaton(Automaton):
             first += count
         self.start = int(saved.header["start"])
 
-    def _number(self, position: Position) -> int:
-        number = self._numbers.get(position)
-        if number is None:
-            number = self._numbers[position] = len(self._positions)
-            self._positions.append(position)
-        return number
-
     # -- looking into positions -----------------------------------------------------------------
 
     def position(self, at: int) -> Position:
@@ -146,20 +133,6 @@ class NestingAutomaton(Automaton):
         return self.reader.after(self.outer, open_text)
 
     # -- reading --------------------------------------------------------------------------------
-
-    def run(self, at: int, text: bytes) -> tuple[int, int]:
-        """See `Automaton.run`."""
-        for count, byte in enumerate(text):
-            after = self._steps.get(at << 8 | byte)
-            if after is None:
-                after = self._step(at, byte)
-                if len(self._steps) >= MAX_STEPS:
-                    self._steps.clear()
-                self._steps[at << 8 | byte] = after
-            if after < 0:
-                return DEAD, count
-            at = after
-        return at, len(text)
 
     def _step(self, at: int, byte: int) -> int:
         outer, open_texts = self._positions[at]
@@ -253,10 +226,6 @@ class NestingAutomaton(Automaton):
         (outer, texts), (beside, others) = self._positions[one], self._positions[other]
         threads = self.outer.threads(beside) if beside >= 0 else []
         return self._closed(self.reader.joined(self.outer, outer, threads), (*texts, *others))
-
-    def is_position(self, at: int) -> bool:
-        """See `Automaton.is_position`."""
-        return 0 <= at < len(self._positions)
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`: with the cores of the embedded specs."""
