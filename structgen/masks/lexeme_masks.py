@@ -34,6 +34,7 @@ from structgen.masks.bitmask import forbid
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.masks.shared import shared_masks
 from structgen.regular.byte_groups import quoted
+from structgen.regular.lazy_dfa.states import Unbounded
 from structgen.regular.regex import ANY, EMPTY
 from structgen.util.arrays import with_room
 
@@ -283,32 +284,36 @@ class LexemeMasks:
             return None
         same, base = found
         unbounded = base.number(same.state)
-        if same.free >= self._shared_masks.longest:
+        longest = self._shared_masks.longest
+        if same.free >= longest and not same.least:
             return self.of(unbounded)
         if same.free < NEAR or not _is_value(embedded.role):
             return None
         escapes = embedded.role.escapes
         begun = self._characters_begun(embedded.free_id(engine), escapes=escapes)
+        if same.free >= longest:
+            mask = self.of(unbounded)
+            ends = self._lexeme_ends_within(mask, begun, same.least, longest)
+            return LexemeMask(mask.row, ends)
         if same.wanted is None:  # how soon a text can end from each state is not known
             if same.free < FEW_LONGER:
                 return None
-            short = self._shared_masks.tokens_up_to(same.free, escapes=escapes)
-            return self._with_long_tokens(q, self.of(unbounded), short, begun, same.free)
+            return self._with_long_tokens(q, self.of(unbounded), begun, same, escapes=escapes)
         mask = self.of(unbounded)
         row, unsure = mask.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0] = unbounded
-        engine.ask(
-            kernels("masks.length_bound").refuse_longer,
-            self._shared_masks.nodes_at,
-            self._shared_masks.subtrees_at,
-            begun,
-            same.wanted,
-            np.array([base.place, same.free, same.most], np.int64),
-            row,
-            unsure,
-            stack,
-        )
+        told = np.array([base.place, same.free, same.most], np.int64)
+        refuse, code = kernels("masks.length_bound").refuse_longer, -1
+        while code:
+            found = embedded.unbounded(engine, state)  # anew, as the DFA may have grown
+            wanted = None if found is None else found[0].wanted
+            nodes_at, subtrees_at = self._shared_masks.nodes_at, self._shared_masks.subtrees_at
+            code = refuse(
+                engine.tables_at, nodes_at, subtrees_at, begun, wanted, told, row, unsure, stack
+            )
+            if code:
+                engine.fill_on_demand(code)
         count = unsure[0]
         if count == MOST_UNSURE:  # there may be more
             return None
@@ -316,12 +321,13 @@ class LexemeMasks:
         at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
         tokens = unsure[1 : count + 1].tolist()
         forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
-        return LexemeMask(row, self._lexeme_ends_within(mask, begun, 0, same.most))
+        return LexemeMask(row, self._lexeme_ends_within(mask, begun, same.least, same.most))
 
     def _with_long_tokens(
-        self, q: int, mask: LexemeMask, short: Row, begun: Numbers, free: int
+        self, q: int, mask: LexemeMask, begun: Numbers, same: Unbounded, *, escapes: bool
     ) -> LexemeMask:
-        """`mask` for `short` tokens, of at most `free` characters; a walk from `q` for others."""
+        """`mask` for tokens of at most `same.free` characters; a walk from `q` for others."""
+        free, short = same.free, self._shared_masks.tokens_up_to(same.free, escapes=escapes)
         stack = np.zeros(self._depth + 5, np.int64)
         stack[0], known = q, np.array([0, 0, free], np.int64)
         found = self._run_walk(
@@ -330,7 +336,7 @@ class LexemeMasks:
             mask.row & short,
             stack,
         )
-        near = self._lexeme_ends_within(mask, begun, 0, free)
+        near = self._lexeme_ends_within(mask, begun, same.least, free)
         far = self._lexeme_ends_within(found, begun, free + 1, self._shared_masks.longest)
         both = [np.concatenate(pair) for pair in zip(near[:3], far[:3], strict=True)]
         order = both[0].argsort()  # by node

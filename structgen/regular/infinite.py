@@ -32,7 +32,7 @@ from structgen.util.cancellation import checkpoint
 FEW_LETTERS = 100  # length up to which words are listed
 FEW = 5  # derivatives walked before the automaton of a language is asked
 MANY = 30  # derivatives walked where there is no such automaton
-MAX_STATES = 1000  # states of an automaton that is explored as a whole
+MAX_STATES = 3000  # states of an automaton that is explored as a whole
 ENOUGH = 1_000_000  # words; counting stops there
 
 

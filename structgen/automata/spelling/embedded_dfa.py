@@ -62,6 +62,7 @@ class EmbeddedDfa:
         self._text = text
         self.place = place
         self._numbered = 1
+        self._loops_written = 1  # of how many states the loops are in the tables
         self._written = 0  # how many explored states have their moves in the tables
         self._free = -1  # the lexer state of all DFA states that any text may follow
         # by outcome (`RegexAutomaton.ends`), -1 if not met yet
@@ -121,7 +122,16 @@ class EmbeddedDfa:
             self._unbounded = embedded_at(numbers, q)
         if self._unbounded is None or self._unbounded[0]._automaton is not found.automaton:
             return None
+        self._unbounded[0].number_new(numbers)  # the DFA may have been walked elsewhere
         return found, self._unbounded[0]
+
+    def number_new(self, numbers: Numbering) -> None:
+        """Give all states of the DFA numbers."""
+        with self._automaton.lock:
+            new = self._automaton.made - self._numbered
+            if new:
+                numbers.make_room(new)
+                self._number(numbers)
 
     def write_moves(self, numbers: Numbering, state: int) -> None:
         """Explore a state, and write the moves of all states explored since the last call."""
@@ -132,8 +142,9 @@ class EmbeddedDfa:
             self._written = end
             count = int(automaton.first[end] - automaton.first[begin])
             numbers.make_room(automaton.made - self._numbered, count)
-            since = self._numbered if automaton.loops_are_final else 0
+            since = self._loops_written if automaton.loops_are_final else 0
             self._number(numbers)
+            self._loops_written = self._numbered
             self._find_terminals(numbers, begin, end)
             flags = spelled_flags(role, numbers.kernel_tables)
             told = self._free, flags, _looping(quoted=role.quoted), since, self._numbered

@@ -26,15 +26,19 @@ class SubAutomatonState(Protocol):
     Hashable; equal iff interchangeable. Beside what is declared below it may have:
 
     - `shortest`: a lower bound on the length of what it accepts. `live`: it is known to accept
-      something, and then `witness`: the length of something that it accepts.
+      something, and then `witness`: the length of something that it accepts. `ending`: a shortest
+      text that it accepts, in the place of both. `filler`: characters of which any number may
+      follow behind `ending`.
     - `reads`: disjoint character sets; each move of this state and of all states after it is a
       union of these, and all these states are non-empty.
-    - `again`: a character set, and how many characters of it may follow in any order; `may_end`:
-      whether the text may end after each of them.
+    - `again`: a character set, and how many characters of it may follow in any order, without that
+      the text gets farther from an end by more than one.
     - `base` and `special_steps`: a state with the same moves except for certain characters, and the
       moves by these; None for characters that cannot follow.
     - `boundless`: the same state without bounds on the length of texts, and how many characters may
       follow before that makes a difference.
+    - `free_within(most)`: for how many characters it makes no difference that the text must end
+      within `most`. `has_all_lengths`: every text can be continued to one of any greater length.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
       column for each of its sets.
     """
@@ -144,11 +148,14 @@ class SubAutomaton(Regex):
     def __init__(self, state: SubAutomatonState) -> None:
         self.state = state
         nullable = state.nullable
-        shortest = 0 if nullable else max(1, getattr(state, "shortest", 1))
+        ending = getattr(state, "ending", None)
+        least = getattr(state, "shortest", 1) if ending is None else len(ending)
+        shortest = 0 if nullable else max(1, least)
         self._describe(nullable, shortest, INFINITE, plain=False)
         if getattr(state, "live", False):
             self._nonempty = True
-            self.witness = 0 if nullable else getattr(state, "witness", INFINITE)
+            known = getattr(state, "witness", INFINITE) if ending is None else len(ending)
+            self.witness = 0 if nullable else known
 
 
 class Lazy(Regex):

@@ -27,6 +27,7 @@ Where these would get too large, or a part has no table of states (`TooLargeErro
 found one by one in Python:
 
 - `SteppedSubAutomaton`: a single sub-automaton, as formats have.
+- `BesideAutomaton`: one, and the automaton of what else must hold.
 - `UnionAutomaton`: the automata of a union's alternatives side by side.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
@@ -44,10 +45,13 @@ from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import as_repeat, repeat
+from structgen.regular.expressions.build import as_repeat, repeat, repeat_counts
+from structgen.regular.expressions.logic import intersect
 from structgen.regular.expressions.nodes import (
     ANY,
+    ANY_CHAR,
     Alt,
+    And,
     Chars,
     Not,
     Repeat,
@@ -56,6 +60,7 @@ from structgen.regular.expressions.nodes import (
     is_listed,
 )
 from structgen.regular.expressions.required_characters import without_impossible_alternatives
+from structgen.regular.lazy_dfa.beside import BesideAutomaton
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import (
     FAR,
@@ -65,6 +70,7 @@ from structgen.regular.lazy_dfa.counters import (
     boundless,
     has_dead_ends,
     longest_distance_to_end,
+    most_to_end,
     split_length_bound,
     without_counters,
     without_far_bounds,
@@ -76,7 +82,7 @@ from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_comb
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
-    LengthLimited,
+    SteppedAutomaton,
     SteppedSubAutomaton,
     UnionAutomaton,
 )
@@ -86,6 +92,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 100_000  # states of all cached automata together
+AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
@@ -103,6 +110,7 @@ class AutomatonCache:
         """Empty the cache, as a forked process must: another thread may have held a lock."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._pinned: dict[Regex | Vector, RegexAutomaton] = {}
+        self._examples: dict[Regex | Vector, tuple[str, ...]] = {}  # of pinned ones, see `prepare`
         self._sizes: dict[Regex | Vector, int] = {}  # of each, when it was read last
         self._states = 0  # the sum of these sizes
         self._turn: Iterator[Regex | Vector] = iter(())  # whose sizes are read next
@@ -152,8 +160,13 @@ class AutomatonCache:
         """Whether the automaton of an expression is pinned."""
         return regex in self._pinned
 
-    def pin(self, regex: Regex) -> RegexAutomaton:
+    def examples(self, regex: Regex) -> tuple[str, ...]:
+        """The texts with which the automaton of an expression was pinned."""
+        return self._examples.get(regex, ())
+
+    def pin(self, regex: Regex, examples: tuple[str, ...]) -> RegexAutomaton:
         """The automaton of an expression, pinned: it is never evicted."""
+        self._examples[regex] = examples
         return self._pinned.setdefault(regex, self.of(regex))
 
 
@@ -183,16 +196,45 @@ def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton = _cache.pin(regex)
+    automaton = _cache.pin(regex, texts)
     with automaton.lock:
         automaton.explore_near(count)
         found = automaton.unbounded(0)
     for each in (automaton, *([] if found is None else [found.automaton])):
-        with each.lock:
-            for text in texts:
-                state = 0
-                for letter in text:
-                    state = each.after(state, letter)
+        _explore_along(each, texts)
+
+
+def _explore_along(automaton: RegexAutomaton, texts: Iterable[str]) -> None:
+    """Explore the states of texts, each as far as the automaton reads it."""
+    with automaton.lock:
+        for text in texts:
+            state = 0
+            for letter in text:
+                if not automaton.reads(state, letter):
+                    break
+                state = automaton.after(state, letter)
+
+
+def explore_ahead(regex: Regex) -> None:
+    """Explore some states of an intersection whose states are costly.
+
+    Such are those of a prepared language with further demands, as a format with a length has them,
+    and of numbers less other numbers. Where a length makes no difference for long, the states of
+    the prepared language are enough.
+    """
+    parts = regex.parts if isinstance(regex, And) else ()
+    texts = [text for part in parts for text in _cache.examples(part)]
+    less_numbers = any(isinstance(part, Not) and not part.body.plain for part in parts)
+    costly = less_numbers or any(map(_cache.is_pinned, parts))
+    automaton = automaton_of(regex) if costly else None
+    if automaton is None or automaton.known:
+        return
+    with automaton.lock:
+        found = automaton.unbounded(0)
+        if found is None or found.free < FAR:
+            automaton.explore_near(AHEAD)
+    if found is None or found.free < FAR:
+        _explore_along(automaton, texts)
 
 
 def product_has_member(regex: Regex) -> bool | None:
@@ -261,7 +303,9 @@ def _with_distance_to_end(rest: Regex, bounded: Regex) -> tuple[TableAutomaton, 
         base = automaton_of(rest)
         if isinstance(base, TableAutomaton):
             with base.lock:
-                wait = longest_distance_to_end(base)
+                wait = most_to_end(rest)
+                if wait == INFINITE or isinstance(bounded, Not):
+                    wait = longest_distance_to_end(base)
                 lost = isinstance(bounded, Not) and has_dead_ends(base)
                 return None if lost else (base, wait)
     return None
@@ -281,6 +325,9 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
+    beside = _beside_format(regex)
+    if beside is not None:
+        return beside
     if isinstance(regex, Alt) and not regex.plain:
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)
@@ -309,6 +356,19 @@ def _repeats_often(regex: Regex) -> bool:
     return (regex.low if regex.high == INFINITE else regex.high) > MAX_POSITIONS
 
 
+def _beside_format(regex: Regex) -> RegexAutomaton | None:
+    """A format that is read state by state, beside what else must hold; None where it is none."""
+    parts = regex.parts if isinstance(regex, And) else ()
+    formats = [part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part)]
+    if len(formats) != 1:
+        return None
+    side = automaton_of(intersect(*(part for part in parts if part is not formats[0])))
+    base = automaton_of(formats[0])
+    if not isinstance(base, SteppedSubAutomaton) or not isinstance(side, TableAutomaton):
+        return None
+    return BesideAutomaton(base, side)
+
+
 def _repeated(regex: Regex) -> RegexAutomaton:
     """A repeated character class as a counter. Raises TooLargeError."""
     body, low, high = as_repeat(regex)
@@ -328,8 +388,10 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
     base = automaton_of(rest)
     least = 0 if rest.shortest >= low else low  # a lower bound that always holds is dropped
     capped = least == 0 and high < INFINITE
-    if isinstance(rest, SubAutomaton) and isinstance(base, SteppedSubAutomaton) and capped:
-        return SteppedSubAutomaton(LengthLimited(rest.state, high))
+    if isinstance(base, SteppedAutomaton):
+        if least == 0 and not capped:
+            return _chosen(rest)
+        return BesideAutomaton(base, LengthAutomaton(repeat_counts(ANY_CHAR, least, high)))
     if not isinstance(base, TableAutomaton):
         return None
     bare = without_counters(regex)
@@ -337,4 +399,6 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
     if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
         with base.lock, contextlib.suppress(TooLargeError):
             return CounterAutomaton(base, least, high, ends=regex.nullable)
-    return LengthLimitAutomaton(base, high, ends=regex.nullable) if capped else None
+    if not capped:
+        return None
+    return LengthLimitAutomaton(base, high, ends=regex.nullable, wait=most_to_end(rest))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from structgen.regular.expressions.nodes import (
     Repeat,
     SubAutomaton,
     is_length_bound,
+    is_listed,
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import (
@@ -217,20 +218,62 @@ def boundless(regex: Regex) -> Regex | None:
     return None if found is None or found[0] == state else sub_automaton(found[0])
 
 
+@lru_cache(maxsize=1024)
+def most_to_end(regex: Regex) -> int:
+    """With how many characters at most every prefix of a member can be finished.
+
+    An upper bound, read off the expression; INFINITE where that does not tell.
+    """
+    if isinstance(regex, Concat):
+        worst = behind = 0
+        for part in reversed(regex.parts_in_order):
+            worst = max(worst, most_to_end(part) + behind)
+            behind += part.shortest
+        return min(worst, INFINITE)
+    if isinstance(regex, Alt):
+        return max(map(most_to_end, regex.parts))
+    if isinstance(regex, Repeat):
+        more = max(regex.low - 1, 0) * regex.body.shortest
+        return min(most_to_end(regex.body) + more, INFINITE)
+    if isinstance(regex, SubAutomaton) and is_listed(regex):
+        table = cast(Any, regex.state).table()
+        wait = waits(table.moves, table.ends)
+        return int(wait.max()) if (wait < len(wait)).all() else INFINITE
+    return regex.longest if regex.plain else INFINITE
+
+
 def longest_distance_to_end(automaton: TableAutomaton) -> int:
     """The greatest distance from any state to a nearest accepting one, in characters.
 
     Raises TooLargeError or BudgetError where it does not pay to explore all states. Hold the lock
     of the automaton.
     """
+    return int(distances_to_end(automaton).max())
+
+
+def distances_to_end(automaton: TableAutomaton, columns: Sequence[int] | None = None) -> Array:
+    """int64[S]: from each state, the fewest characters with which a text ends; S for no such text.
+
+    columns: only texts of characters of these classes count.
+    Raises TooLargeError or BudgetError as `longest_distance_to_end`.
+    """
     automaton.explore_all(automaton.max_eager_states)
     count = automaton.size
     moves = automaton.search.moves[:count]
-    wait = np.where(automaton.ends[:count] != 0, 0, count)
+    return waits(moves if columns is None else moves[:, columns], automaton.ends[:count])
+
+
+def waits(moves: Array, ends: Array) -> Array:
+    """int64[S]: from each state, the fewest moves to one that ends; S where none leads there.
+
+    moves: int32[S, C], -1 for none; ends: uint8[S].
+    """
+    count = len(ends)
+    wait = np.where(ends != 0, 0, count)
     while True:
         behind = np.where(moves < 0, count, wait[moves]).min(axis=1, initial=count) + 1
         if (behind >= wait).all():
-            return int(wait.max())
+            return wait
         wait = np.minimum(wait, behind)
 
 
@@ -339,11 +382,17 @@ class LengthLimitAutomaton(TableAutomaton):
     state.
     """
 
-    def __init__(self, base: TableAutomaton, most: int, *, ends: bool) -> None:
-        """Texts of `base` with at most `most` characters. Raises TooLargeError."""
+    def __init__(
+        self, base: TableAutomaton, most: int, *, ends: bool, wait: int = INFINITE
+    ) -> None:
+        """Texts of `base` with at most `most` characters. Raises TooLargeError.
+
+        wait: with how many characters every text that `base` has begun can surely end.
+        """
         super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base, self._most = base, most
         self._k = kernels("regular.bounded_length")
+        self._wait = min(wait, self._k.FAR)
         self._distances = np.zeros((0, 2), np.int32)
         # how many states of the base were explored at the last `_update_distances`
         self._explored_before = -1
@@ -374,7 +423,7 @@ class LengthLimitAutomaton(TableAutomaton):
             return
         self._explored_before, size = base.found, base.size
         self._distances = with_room(self._distances, size)[:size]
-        self._distances[known:] = k.FAR, 0
+        self._distances[known:] = self._wait, 0
         self._distances[base.search.queue[:size] == 1, k.FACTS] |= k.MOVES
         k.nearest_ends(base.search.moves, base.ends, self._distances)
 

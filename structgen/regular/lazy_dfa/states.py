@@ -33,9 +33,10 @@ Numbers = Array | Sequence[Any]
 class Unbounded(NamedTuple):
     """The state of an automaton without length bounds that a state of a bounded one stands for.
 
-    For the next `free` characters the two read the same texts; at most `most` characters may follow
-    at all. wanted: int32[S], fewest characters that end a text from each state of the unbounded
-    automaton; None where nothing is said of texts longer than `free`.
+    For the next `free` characters the two read the same texts, but that a text of fewer than
+    `least` does not end yet; at most `most` characters may follow at all. wanted: int32[S], fewest
+    characters that end a text from each state of the unbounded automaton; None where nothing is
+    said of texts longer than `free`.
     """
 
     automaton: RegexAutomaton
@@ -43,6 +44,7 @@ class Unbounded(NamedTuple):
     free: int
     most: int = 0
     wanted: Array | None = None
+    least: int = 0
 
 
 class RegexAutomaton(ABC):
@@ -91,6 +93,11 @@ class RegexAutomaton(ABC):
         spans = self.spans_from(state)
         inside = (spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))
         return int(spans[inside, 2][0])
+
+    def reads(self, state: int, letter: str) -> bool:
+        """Whether a state allows a character."""
+        spans = self.spans_from(state)
+        return bool(((spans[:, 0] <= ord(letter)) & (spans[:, 1] >= ord(letter))).any())
 
     def spans_from(self, state: int) -> Array:
         """int32[k, 3]: the moves of a state, which is explored first if need be."""

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
-from structgen.regular.charset import CharSet
+from structgen.regular.charset import NONE, CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import repeat, sub_automaton
-from structgen.regular.expressions.logic import alt, intersect
+from structgen.regular.expressions.build import sub_automaton
+from structgen.regular.expressions.logic import alt
 from structgen.regular.expressions.nodes import (
     ANY,
-    ANY_CHAR,
     Alt,
     SubAutomatonState,
 )
@@ -64,6 +62,14 @@ class SteppedAutomaton(RegexAutomaton):
     @abstractmethod
     def _facts(self, node: Any) -> StateFacts:
         """What is known of a state before it is explored."""
+
+    def reach(self, state: int) -> tuple[int, int]:
+        """Fewest characters with which a text may end, and with how many one surely does.
+
+        The second is `INFINITE` where that is not known.
+        """
+        ends = bool(self.ends[state])
+        return int(not ends), 0 if ends else INFINITE
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`. Raises BudgetError."""
@@ -151,42 +157,6 @@ class DerivedAutomaton(SteppedAutomaton):
         return node.nullable, node is ANY, 0, 0
 
 
-@dataclass(frozen=True, slots=True)
-class LengthLimited:
-    """A sub-automaton state with a limit: at most `most` more characters may follow."""
-
-    state: Any
-    most: int
-    live: ClassVar[bool] = True  # dead states are never led to
-
-    @property
-    def nullable(self) -> bool:
-        """As the state itself."""
-        return bool(self.state.nullable)
-
-    @property
-    def again(self) -> tuple[CharSet, int] | None:
-        """The loop of the state itself, up to the limit, if a text may end after each character."""
-        found = self.state.again if getattr(self.state, "may_end", False) else None
-        return None if found is None else (found[0], min(found[1], self.most))
-
-    def moves(self) -> list[tuple[CharSet, LengthLimited]]:
-        """The moves after which some text is short enough."""
-        if not self.most:
-            return []
-        most = self.most - 1
-        found = [(chars, after) for chars, after in self.state.moves() if _ends_within(after, most)]
-        return [(chars, LengthLimited(after, most)) for chars, after in found]
-
-
-def _ends_within(state: SubAutomatonState, most: int) -> bool:
-    """Whether a state accepts a text of at most `most` characters."""
-    known = getattr(state, "live", False)
-    if state.nullable or (known and getattr(state, "witness", INFINITE) <= most):
-        return True
-    return is_nonempty(intersect(sub_automaton(state), repeat(ANY_CHAR, 0, most)))
-
-
 class SteppedSubAutomaton(SteppedAutomaton):
     """The states of one sub-automaton (`SubAutomatonState`). Hold `lock` to use it."""
 
@@ -194,6 +164,8 @@ class SteppedSubAutomaton(SteppedAutomaton):
         """`start`: a `SubAutomatonState`. without_counters: the same without length bounds."""
         super().__init__(start)
         self._without_counters = without_counters
+        self._endings: list[str | None] = [getattr(start, "ending", None)]
+        self._distances = np.zeros(0, np.int32)
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
@@ -202,6 +174,47 @@ class SteppedSubAutomaton(SteppedAutomaton):
             return None
         with found.automaton.lock:
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
+
+    @property
+    def has_all_lengths(self) -> bool:
+        """See `SubAutomatonState`."""
+        return bool(getattr(self._nodes[0], "has_all_lengths", False))
+
+    def free_within(self, state: int, most: int) -> int:
+        """See `SubAutomatonState`; 0 where that is not known."""
+        found = getattr(self._nodes[state], "free_within", None)
+        return 0 if found is None else int(found(most))
+
+    def ending(self, state: int) -> str | None:
+        """See `SubAutomatonState`; None where it is not known."""
+        endings = self._endings
+        while len(endings) <= state and endings[0] is not None:
+            node: Any = self._nodes[len(endings)]
+            endings.append("" if node.nullable else node.ending)
+        return endings[min(state, len(endings) - 1)]
+
+    @property
+    def filler(self) -> CharSet:
+        """See `SubAutomatonState`."""
+        return getattr(self._nodes[0], "filler", NONE)
+
+    def distances(self) -> Array | None:
+        """int32[made]: the length of a shortest ending of each state; None if that is not known."""
+        known = len(self._distances)
+        if self.ending(self.made - 1) is None:
+            return None
+        if known < self.made:
+            more = [len(ending or "") for ending in self._endings[known:]]
+            self._distances = np.append(self._distances, np.array(more, np.int32))
+        return self._distances
+
+    def reach(self, state: int) -> tuple[int, int]:
+        """See `SteppedAutomaton.reach`."""
+        ending = self.ending(state)
+        if ending is not None:
+            return len(ending), len(ending)
+        language = sub_automaton(cast(Any, self._nodes[state]))
+        return language.shortest, language.witness
 
     def _facts(self, node: SubAutomatonState) -> StateFacts:
         again = getattr(node, "again", None)

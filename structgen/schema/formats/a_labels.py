@@ -151,6 +151,10 @@ class ALabel:
         """See `SubAutomatonState`, where names are of labels of at most 63 characters."""
         return replace(self, left=inf), self.left - MAX_CODE - len("xn--")
 
+    def free_within(self, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most - MAX_CODE - len("xn--")
+
     @property
     def witness(self) -> int:
         """The length of some text that finishes the label."""

@@ -49,7 +49,6 @@ class _Label:
     room: int = MAX_LABEL
     begun: str = ""
     live: ClassVar[bool] = True
-    may_end: ClassVar[bool] = True
 
     @property
     def nullable(self) -> bool:
@@ -65,6 +64,10 @@ class _Label:
     def again(self) -> tuple[CharSet, int]:
         """Letters and digits, as long as there is room for them."""
         return _ALNUM, int(min(self.left, self.room))
+
+    def free_within(self, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most - MAX_LABEL
 
     @property
     def boundless(self) -> tuple[_Label, float]:

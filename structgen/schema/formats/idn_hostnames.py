@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
 from structgen.schema.formats.a_labels import ALabel, Code, shortest_ending
-from structgen.schema.formats.hostnames import MAX_NAME
+from structgen.schema.formats.hostnames import MAX_LABEL, MAX_NAME
 from structgen.schema.formats.idna_classes import CJK, Letter, classes, window_of
 from structgen.schema.formats.idna_sizes import Size
 
@@ -89,6 +89,10 @@ class Label:
     def nullable(self) -> bool:
         """May the label end here?"""
         return bool(self.seen.place) and not any(_missing(self.seen, self.name.directed))
+
+    def free_within(self, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most - MAX_LABEL
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """The letters that may follow, and the next label."""

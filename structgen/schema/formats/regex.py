@@ -20,9 +20,12 @@ from structgen.regular.syntax.unicode import property_names
 
 _MAX_COUNT = 10**15  # counts in braces are below it
 _MAX_NAME = 40  # letters of a group name
+_NAME_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789"
 _DIGITS = CharSet.chars("0123456789")
+_FARTHEST = len("u{10FFFF}]")  # what may be missing behind a character, apart from groups
 _PLAIN = ALL - CharSet.chars("^$\\.*+?()[{|")
 _ANYWHERE = _PLAIN | CharSet.chars("^$.|")
+_FILLER = _PLAIN - _DIGITS - CharSet.chars(",}")  # stand for themselves behind any pattern
 _MEMBERS = ALL - CharSet.chars("]\\-")
 _PUNCTUATION = CharSet.of([(0x20, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)])
 _HEX = [CharSet.chars(f"{digit:x}{digit:X}") for digit in range(16)]
@@ -82,7 +85,8 @@ class State:
 
     context: GroupContext
     live: ClassVar[bool] = True
-    closing: ClassVar[int] = 0  # fewest characters that end what has begun, apart from groups
+    has_all_lengths: ClassVar[bool] = True
+    filler: ClassVar[CharSet] = _FILLER
     complete: ClassVar[bool] = False
     again: ClassVar[Again] = None
 
@@ -92,9 +96,18 @@ class State:
         return self.complete and not self.context.stack
 
     @property
-    def shortest(self) -> int:
-        """A lower bound on the characters still missing."""
-        return self.closing + len(self.context.stack)
+    def rest(self) -> str:
+        """A shortest text that ends what has begun, apart from groups."""
+        return ""
+
+    @property
+    def ending(self) -> str:
+        """See `SubAutomatonState`."""
+        return self.rest + ")" * len(self.context.stack)
+
+    def free_within(self, most: int) -> int:
+        """See `SubAutomatonState`: besides groups, at most `_FARTHEST` characters are missing."""
+        return (most - len(self.ending) - _FARTHEST) // 2
 
     def moves(self) -> list[tuple[CharSet, State]]:
         """The characters that may follow."""
@@ -145,9 +158,9 @@ class Excluding(Variation):
         return self.base.nullable
 
     @property
-    def shortest(self) -> int:
-        """See `State.shortest`."""
-        return self.base.shortest
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return self.base.rest
 
     def special_steps(self) -> SpecialSteps:
         """See `Variation.special_steps`."""
@@ -219,8 +232,12 @@ class _Brace(Variation):
 class _AfterParenthesis(Variation):
     """After `(`; `context` is still that outside the group."""
 
-    closing: ClassVar[int] = 1
     special: ClassVar[CharSet] = CharSet.chars("?")
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return ")"
 
     @property
     def base(self) -> State:  # type: ignore[override]
@@ -234,7 +251,10 @@ class _AfterParenthesis(Variation):
 class _GroupMark(State):
     """After `(?`."""
 
-    closing: ClassVar[int] = 2
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return ":)"
 
     def steps(self) -> Moves:
         yield CharSet.chars(":=!"), _Between(self.context.opened())
@@ -246,7 +266,14 @@ class _GroupName(State):
     """After `(?<` and part of a name."""
 
     text: str = ""
-    closing: ClassVar[int] = 2
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        if not self.text:
+            return "=)"
+        new = (x for x in ("", *_NAME_LETTERS) if self.text + x not in self.context.names)
+        return f"{next(new)}>)"
 
     @property
     def again(self) -> Again:  # type: ignore[override]
@@ -265,7 +292,9 @@ class _GroupName(State):
         if len(self.text) < _MAX_NAME:
             for low, high in self._allowed().ranges:
                 for point in range(low, high + 1):
-                    yield one(chr(point)), replace(self, text=self.text + chr(point))
+                    text = self.text + chr(point)
+                    if len(text) < _MAX_NAME or text not in self.context.names:
+                        yield one(chr(point)), replace(self, text=text)
 
 
 @dataclass(frozen=True)
@@ -273,7 +302,21 @@ class _Escape(State):
     r"""After a backslash, outside classes or, where `inside` is set, in one."""
 
     inside: _Class | _Range | None = None
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return f"d{self.tail}"
+
+    @property
+    def least(self) -> int:
+        """The least code point that it may stand for."""
+        return max(self.inside.least, 0) if self.inside else 0
+
+    @property
+    def tail(self) -> str:
+        """The shortest text behind it that ends the class it is in."""
+        return "]" if self.inside else ""
 
     def taken(self, value: int | None) -> State | None:
         """The state after an escape that stands for a code point, or for a set (None)."""
@@ -288,10 +331,9 @@ class _Escape(State):
         zero = self.taken(0)
         if zero is not None:
             found.append((one("0"), Excluding(self.context, zero, _DIGITS)))
-        reach = self.inside.least if self.inside else 0
-        if reach <= 0xFF:
+        if self.least <= 0xFF:
             found.append((one("x"), _Hex(self.context, self, 2)))
-        if reach <= 0x1A:
+        if self.least <= 0x1A:
             found.append((one("c"), _Control(self.context, self)))
         found.append((one("u"), _UnicodeEscape(self.context, self)))
         properties = frozenset(f"{{{name}}}" for name in property_names())
@@ -324,15 +366,20 @@ class _Hex(State):
     escape: _Escape
     left: int
     value: int = 0
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        text, value = "", self.value
+        for left in reversed(range(self.left)):
+            digit = next(d for d in reversed(range(16)) if self._fits(value * 16 + d, left))
+            text, value = f"{text}{digit:x}", value * 16 + digit
+        return text + self.escape.tail
 
     def steps(self) -> Moves:
-        least = self.escape.inside.least if self.escape.inside else 0
         for digit, chars in enumerate(_HEX):
             value, left = self.value * 16 + digit, self.left - 1
-            highest = (value + 1) * 16**left - 1
-            surrogate = left <= 2 and 0xD8 <= value >> 8 - 4 * left <= 0xDF
-            if surrogate or highest < least:
+            if not self._fits(value, left):
                 continue
             after = (
                 _Hex(self.context, self.escape, left, value) if left else self.escape.taken(value)
@@ -340,18 +387,27 @@ class _Hex(State):
             if after is not None:
                 yield chars, after
 
+    def _fits(self, value: int, left: int) -> bool:
+        """Whether `left` more digits can make a code point that may stand here."""
+        surrogate = left <= 2 and 0xD8 <= value >> 8 - 4 * left <= 0xDF
+        return not surrogate and (value + 1) * 16**left > self.escape.least
+
 
 @dataclass(frozen=True)
 class _UnicodeEscape(State):
     r"""After `\u`."""
 
     escape: _Escape
-    closing: ClassVar[int] = 3
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        braced = f"{{{self.escape.least:x}}}"
+        return min(braced, f"{self.escape.least:04x}", key=len) + self.escape.tail
 
     def steps(self) -> Moves:
         yield one("{"), _CodePoint(self.context, self.escape)
-        inside = self.escape.inside
-        if not inside or inside.least <= 0xFFFF:
+        if self.escape.least <= 0xFFFF:
             yield from _Hex(self.context, self.escape, 4).moves()
 
 
@@ -361,10 +417,18 @@ class _CodePoint(State):
 
     escape: _Escape
     value: int = -1
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        least, value, digits = self.escape.least, max(self.value, 0), int(self.value < 0)
+        while (value + 1) * 16**digits <= least:
+            digits += 1
+        value *= 16**digits
+        return (f"{max(least - value, 0):0{digits}x}" if digits else "") + "}" + self.escape.tail
 
     def steps(self) -> Moves:
-        least = self.escape.inside.least if self.escape.inside else 0
+        least = self.escape.least
         for digit, chars in enumerate(_HEX):
             value = max(self.value, 0) * 16 + digit
             if value <= 0x10FFFF and self._reaches(value, least):
@@ -387,7 +451,11 @@ class _Control(State):
     r"""After `\c`."""
 
     escape: _Escape
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return f"Z{self.escape.tail}"
 
     def steps(self) -> Moves:
         for number in range(1, 27):
@@ -403,7 +471,12 @@ class _OneOfTexts(State):
     escape: _Escape
     text: str
     endings: frozenset[str]
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        begun = (ending for ending in self.endings if ending.startswith(self.text))
+        return min(begun, key=len)[len(self.text) :] + self.escape.tail
 
     def steps(self) -> Moves:
         at = len(self.text)
@@ -419,8 +492,12 @@ class _OneOfTexts(State):
 class _ClassStart(Variation):
     """After `[`."""
 
-    closing: ClassVar[int] = 1
     special: ClassVar[CharSet] = CharSet.chars("^")
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return "]"
 
     @property
     def base(self) -> State:  # type: ignore[override]
@@ -434,9 +511,13 @@ class _ClassStart(Variation):
 class _Class(State):
     """Inside a class."""
 
-    closing: ClassVar[int] = 1
     least: ClassVar[int] = 0  #: the least code point that may come next
     again: ClassVar[Again] = (_MEMBERS, INFINITE)
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return "]"
 
     def member(self, value: int | None) -> State | None:
         """The state after one more member, a code point or a set (None)."""
@@ -455,8 +536,12 @@ class _Member(Variation):
     """After a member of a class: a code point that may begin a range, or -1 for a set."""
 
     value: int
-    closing: ClassVar[int] = 1
     special: ClassVar[CharSet] = CharSet.chars("-")
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return "]"
 
     @property
     def base(self) -> State:  # type: ignore[override]
@@ -471,7 +556,11 @@ class _Range(State):
     """After a member of a class and `-`; -1 for a set, where the range is none."""
 
     first: int
-    closing: ClassVar[int] = 1
+
+    @property
+    def rest(self) -> str:
+        """See `State.rest`."""
+        return "]"
 
     @property
     def least(self) -> int:

@@ -20,9 +20,11 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
+from structgen.regular.lazy_dfa.automaton import explore_ahead
 from structgen.regular.regex import Regex
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
+from structgen.schema.formats.formats import format_language
 from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants, listed
 from structgen.schema.keywords.copies import Copies
@@ -374,7 +376,8 @@ class Schemas:
     def complete(self) -> None:
         """Look at all subschemas that the root reaches, so that every error shows at compile time.
 
-        Simple ones are checked (`keywords.simple`), all others expanded.
+        Simple ones are checked (`keywords.simple`), all others expanded. Automata of formats are
+        explored a little.
         """
         seen: dict[Any, set[int]] = {}  # by all of a place but its path
         atoms = set(self.root)
@@ -393,7 +396,14 @@ class Schemas:
                     todo += below
                     continue
                 entry = self.atom(schema, place, entered=True)
-            for child in children_of(self.expand(entry)):
+            form = self.expand(entry)
+            try:
+                explore_ahead(form.string)
+                explore_ahead(form.number)
+            except BudgetError as error:
+                error.location = error.location or location(entry.location)
+                raise
+            for child in children_of(form):
                 for atom in child:
                     if atom not in atoms:
                         atoms.add(atom)
@@ -404,9 +414,12 @@ class Schemas:
     ) -> list[Located] | None:
         """What is to be looked at below a simple subschema; None if it has to be expanded."""
         if "$ref" not in schema:
-            found = simple.complex_below(schema, place.dialect, seen)
+            formats: set[str] = set()
+            found = simple.complex_below(schema, place.dialect, seen, formats)
             if found is None:
                 return None
+            for name in formats if self.assert_formats else ():
+                format_language(name)  # prepared here, not in the middle of a text
             enter = self._references.enter
             return [(child, enter(child, place.below(path))) for path, child in found]
         if not simple.is_reference(schema, place.dialect):

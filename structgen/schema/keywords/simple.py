@@ -41,21 +41,24 @@ def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
             return None
         if keyword in _HOLDERS:
             found += _HOLDERS[keyword](keyword, value)
-    if "format" in schema and ("enum" in schema or "const" in schema):
+    if "format" in schema and not _BESIDE_FORMAT.isdisjoint(schema):
         return None
     return found
 
 
-def complex_below(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> list[Child] | None:
+def complex_below(
+    schema: dict[str, Any], dialect: Dialect, seen: set[int], formats: set[str]
+) -> list[Child] | None:
     """The subschemas below a schema that are not simple, or that say where they or others are.
 
-    Looks below simple ones. seen: ids of subschemas that need not be looked at again. None if the
-    schema itself is not simple.
+    Looks below simple ones. seen: ids of subschemas that need not be looked at again. formats: the
+    formats of the simple ones are added. None if the schema itself is not simple.
     """
     below = children(schema, dialect)
     if below is None:
         return None
     found: list[Child] = []
+    formats.add(schema.get("format", ""))
     todo: list[tuple[Path, list[Child]]] = [((), below)]
     while todo:
         path, below = todo.pop()
@@ -66,7 +69,10 @@ def complex_below(schema: dict[str, Any], dialect: Dialect, seen: set[int]) -> l
             inner = children(child, dialect) if _LOCATING.isdisjoint(child) else None
             if inner is None:
                 found.append((path + step, child))
-            elif inner:
+                continue
+            if "format" in child:
+                formats.add(child["format"])
+            if inner:
                 todo.append((path + step, inner))
     return found
 
@@ -218,6 +224,7 @@ _LOCATING = IDENTITY | {"$ref"}  # keywords that say where this or another schem
 _MAY_HAVE_VALUES = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
 ))  # fmt: skip
+_BESIDE_FORMAT = frozenset(("enum", "const", "minLength", "maxLength"))
 _ENUM_ONLY = frozenset(("type", "enum"))
 _TRIVIAL = (_MAY_HAVE_VALUES - {"required"}) | {
     "title",

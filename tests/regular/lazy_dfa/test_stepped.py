@@ -12,8 +12,8 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, LengthLimited, SteppedSubAutomaton
-from structgen.regular.regex import ANY_CHAR, intersect, matches, repeat
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedSubAutomaton
+from structgen.regular.regex import matches
 from structgen.schema.formats.formats import format_built
 
 FORMATS = ["regex", "hostname"]
@@ -124,47 +124,6 @@ def test_what_a_state_has_of_another_is_so(name: str) -> None:
         for letter in LETTERS:
             wanted = own[letter] if letter in own else after(base, letter)
             assert after(state, letter) == wanted, (text, letter)
-
-
-@pytest.mark.parametrize("most", [1, 2, 7, 8, 64, 252, 300])
-def test_texts_of_bounded_length_are_those_that_are_short_enough(most: int) -> None:
-    """Read by an automaton of its own, which knows what may follow in any order."""
-    whole = format_built("hostname")
-    automaton = automaton_of(intersect(whole, repeat(ANY_CHAR, 0, most)))
-    assert isinstance(automaton, SteppedSubAutomaton)
-    rnd = random.Random(most)
-    for _ in range(60):
-        size = rnd.choice([1, most - 1, most, most + 1, rnd.randrange(most + 3)])
-        text = "".join(rnd.choices("aab-.xn0", k=size))
-        if rnd.random() < 0.3 and size > 5:
-            text = "xn--" + text[4:]
-        state = 0
-        for letter in text:
-            found = spans(automaton, state)
-            state = next((to for low, high, to in found if low <= ord(letter) <= high), -1)
-            if state < 0:
-                break
-        ends = state >= 0 and bool(automaton.ends[state])
-        assert ends == (matches(whole, text) and size <= most), text
-        assert ends or state < 0 or size < most
-
-
-def test_what_may_follow_in_any_order_stays_within_bounds() -> None:
-    """So many characters as are promised follow, and no more than the bound allows."""
-    rnd = random.Random(3)
-    for most in (3, 40, 200):
-        state: Any = LengthLimited(start("hostname"), most)
-        while state.most:
-            chars, often = state.again
-            assert often <= state.most
-            at = state
-            for _ in range(often):
-                letters = [letter for letter in LETTERS if letter in chars]
-                at = after(at, rnd.choice(letters))
-                assert at is not None
-            state = after(state, rnd.choice("ab0"))
-            if state is None:
-                break
 
 
 def test_far_bounds_make_no_difference() -> None:
