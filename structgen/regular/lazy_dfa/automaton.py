@@ -81,6 +81,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 100_000  # states of all cached automata together
+LEAST = 128  # states that an automaton counts for at least: its arrays have room for as many
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
@@ -122,7 +123,7 @@ class AutomatonCache:
         return found
 
     def _count(self, regex: Regex | Vector) -> None:
-        size = self._found[regex].size
+        size = max(LEAST, self._found[regex].size)
         self._states += size - self._sizes.get(regex, 0)
         self._sizes[regex] = size
 
