@@ -33,6 +33,10 @@ COMMANDS = {
         "measure how masks that are made are handed out, by batch size and threads",
     ),
     "steps": ("steps", "measure a server's step: many requests, each with its own schema"),
+    "server": (
+        "server",
+        "measure a server: requests a second, and its memory as new schemas come",
+    ),
     "device": ("gpu.command", "measure masks and sampling where the logits are"),
     "speculate": ("speculate.command", "measure speculative decoding beside plain decoding"),
     "aligned": ("aligned.command", "measure samplers of the model's own distribution"),

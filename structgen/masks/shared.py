@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
 
 MAX_BYTES = 64 << 20  # of lexeme masks kept for one vocabulary
+OWN_BYTES = 16 << 20  # of these at most for states of specs' own, which few specs share
 MAX_SHORT = 256  # rows of tokens with at most so many characters
 MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
 SPARE = 8  # workspaces that are kept for the next constraints
@@ -101,7 +102,8 @@ class SharedMasks:
 
     Lexeme masks are kept by lexicon and key: the number of a lexer state that every spec with the
     lexicon has (an int), or what tells a spec's own state from all others (see `LexemeMasks`).
-    Those used last are kept, MAX_BYTES of them; those of shared states before all others.
+    Those used last are kept, MAX_BYTES of them and OWN_BYTES of specs' own states; those of shared
+    states before all others.
     """
 
     def __init__(self, trie: Trie, words: int) -> None:
@@ -135,7 +137,7 @@ class SharedMasks:
         self.character_counts: dict[bool, CharacterCounts] = {}
         self._short: dict[tuple[int, bool], Row] = {}
         self._spelled: dict[int, Row] = {}
-        self._nbytes = 0
+        self._nbytes = self._own_nbytes = 0
         self._saved: SavedParts | None = None
         self._lock = threading.Lock()
         self.made = 0  #: lexeme masks of shared states that no file had
@@ -199,9 +201,12 @@ class SharedMasks:
             if key not in masks:
                 masks[key] = mask
                 self._nbytes += mask.nbytes
-            while self._nbytes > MAX_BYTES:
+                self._own_nbytes += mask.nbytes if masks is self._others else 0
+            while self._nbytes > MAX_BYTES or self._own_nbytes > OWN_BYTES:
                 first = self._others or self._lexeme_masks
-                self._nbytes -= first.popitem(last=False)[1].nbytes
+                dropped = first.popitem(last=False)[1].nbytes
+                self._nbytes -= dropped
+                self._own_nbytes -= dropped if first is self._others else 0
 
     def _masks_of(self, state: Hashable) -> Masks:
         return self._lexeme_masks if isinstance(state, int) else self._others

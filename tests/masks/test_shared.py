@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.masks import shared as shared_module
 from structgen.masks.lexeme_masks import LexemeMasks
 from structgen.masks.parts import LexemeMask
+from structgen.masks.shared import shared_masks
 
 TOKENS = [bytes((b,)) for b in range(256)] + [b'{"', b'":', b'":"', b'", "', b"20", b"00-", b"ab"]
 SOME = {"type": ["string", "null"], "minLength": 1}
@@ -85,6 +87,25 @@ def test_states_of_a_pattern_are_walked_once(monkeypatch: pytest.MonkeyPatch) ->
         masks({"properties": {"x": WORD, name: DATE}}, over)
         counts.append(len(walked) - before)
     assert counts[0] > 3 * counts[1], counts
+
+
+def test_masks_of_specs_own_states_have_a_bound_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ever new patterns drop the oldest masks of such states, and none of those that all share."""
+    over = vocabulary()
+    kept = shared_masks(over)
+    masks(DATE, over)
+    shared = len(kept._lexeme_masks)
+    assert shared
+    monkeypatch.setattr(shared_module, "OWN_BYTES", 20_000)
+    for number in range(60):
+        spec = {"type": "string", "pattern": f"^a{number}[b-d]{{2,9}}$"}
+        assert masks(spec, over) == masks(spec, vocabulary())
+        assert sum(mask.nbytes for mask in kept._others.values()) == kept._own_nbytes <= 20_000
+    assert len(kept._lexeme_masks) >= shared
+    every = [*kept._others.values(), *kept._lexeme_masks.values()]
+    assert sum(mask.nbytes for mask in every) == kept.nbytes
 
 
 def test_starts_of_values_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -93,6 +93,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 100_000  # states of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
+LEAST = 128  # states that an automaton counts for at least: its arrays have room for as many
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
@@ -135,7 +136,7 @@ class AutomatonCache:
         return found
 
     def _count(self, regex: Regex | Vector) -> None:
-        size = self._found[regex].size
+        size = max(LEAST, self._found[regex].size)
         self._states += size - self._sizes.get(regex, 0)
         self._sizes[regex] = size
 

@@ -73,7 +73,7 @@ class Exponent:
         return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _exponents(least: int, last: int) -> Range:
     return Range(Fraction(least), high=Fraction(last), modulus=1, point=False, padded=True)
 
@@ -323,7 +323,7 @@ class Scientific:
         return tens + self.places - self.zeros - self.rule.rule.scale
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _measures(bounds: Magnitudes, exponent: int, shown: int) -> tuple[int, int, int, int]:
     """In one common unit: the last digit's value, both ends, and a divisor of all values.
 

@@ -306,7 +306,7 @@ def is_single(constraints: NumberConstraints) -> bool:
     return not constraints.modulus or not low % Fraction(constraints.modulus, 10**constraints.scale)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _language(ends: Ends, modulus: int, scale: int, spelling: str) -> Regex:
     low, low_open, high, high_open = ends
     excluded = low_open or high_open
@@ -326,7 +326,7 @@ def by_sign(constraints: NumberConstraints) -> tuple[Range, Range]:
     return above, _side(*mirrored, modulus, scale, spelling)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _side(
     low: Fraction | None,
     low_open: bool,

@@ -93,17 +93,17 @@ class Range:
         return self if self.high is None else _without_high(self)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _without_low(rule: Range) -> Range:
     return replace(rule, low=Fraction(0), low_open=False)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _without_high(rule: Range) -> Range:
     return replace(rule, high=None, high_open=False)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def digits_of(value: Fraction) -> tuple[str, str]:
     """Digits before and after the point of a finite decimal, without leading or trailing zeros.
 

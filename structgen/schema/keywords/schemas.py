@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from referencing import Registry
 
 
-MAX_SCALARS = 4096  # normal forms of simple scalar schemas that the process remembers
+MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
 # by `simple.scalar_key` and options; the oldest are dropped first
 _scalars: OrderedDict[tuple[Any, ...], NormalForm] = OrderedDict()

@@ -53,7 +53,7 @@ def scalars_of(form: NormalForm) -> ScalarLanguages:
     return ScalarLanguages(form.null, form.true, form.false, string, form.number)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def value_start(
     vector: tuple[ScalarLanguages, ...],
     brackets: str,
@@ -87,13 +87,13 @@ def value_start(
     return Either((fork, Text(numbers, Scalar(False, kind))))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def comparable(number: Regex) -> Regex:
     """The numbers of a language whose values can be compared exactly (see `spellings`)."""
     return number_intersection(number, spellings(minimum=1))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def scalar_start(form: NormalForm, layout: Layout) -> LexState:
     """`value_start` of a form that has scalars only. Forms are compared by identity."""
     return value_start((scalars_of(form),), "", layout)

@@ -359,14 +359,14 @@ def _may_hold_nothing(alt: ArrayAlt) -> bool:
     return not (alt.least or alt.contains or alt.repeated)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _digits(language: Regex) -> int | None:
     """Characters of the shortest number of a language."""
     number = "0" if matches(language, "0") else shortest(language)
     return None if number is None else len(number)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _quoted(language: Regex) -> int | None:
     """Bytes of the shortest JSON string whose content is in the language."""
     word = shortest(language)

@@ -333,6 +333,7 @@ def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     most = 200
     monkeypatch.setattr(lazy_automaton, "MAX_CACHED", most)
     monkeypatch.setattr(lazy_automaton, "MAX_STATES", most)
+    monkeypatch.setattr(lazy_automaton, "LEAST", 1)
     kept, count = lazy_automaton.AutomatonCache(), 0
     for number in range(60):
         begun = kept.of(parse(f"^{number}[a-c]{{{300 if number % 9 == 8 else 5}}}$"))
@@ -344,6 +345,18 @@ def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         kept.of(literal(f"{number}"))
     assert sum(automaton.size for automaton in kept._found.values()) == kept._states <= most
     assert len(kept._found) == len(kept._sizes) >= 60
+
+
+def test_small_automata_count_for_the_room_that_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ever new patterns with few states each do not fill the memory."""
+    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", 10 * lazy_automaton.LEAST)
+    kept = lazy_automaton.AutomatonCache()
+    for number in range(100):
+        automaton = kept.of(parse(f"^[a-c]{number}$"))
+        assert automaton.size < lazy_automaton.LEAST
+        assert len(kept._found) <= 10
+    last = parse("^[a-c]99$")
+    assert kept.of(last) is automaton
 
 
 def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
