@@ -15,6 +15,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from structgen.grammar.analysis.follow_sets import inner_first
 from structgen.grammar.ir import Grammar
 
 Relation = npt.NDArray[np.float32]  # [before, last]: 1 where some way leads from one to the other
@@ -118,16 +119,19 @@ class Relations:
         for rule in rules.values():
             for part in chain.from_iterable(rule.alternatives):
                 users.get(part, {})[rule.name] = None
-        todo = dict.fromkeys(rules)
+        todo = set(rules)
+        ordered = inner_first(self._grammar)
         while todo:
-            name = next(iter(todo))
-            del todo[name]
-            before = found = self._relation(name)
-            for parts in rules[name].alternatives:
-                found = np.maximum(found, self._product(parts))
-            if (found != before).any():
-                self._of[name] = found
-                todo |= users[name]
+            for name in ordered:
+                if name not in todo:
+                    continue
+                todo.remove(name)
+                before = found = self._relation(name)
+                for parts in rules[name].alternatives:
+                    found = np.maximum(found, self._product(parts))
+                if (found != before).any():
+                    self._of[name] = found
+                    todo.update(users[name])
 
     def _last(self) -> tuple[dict[str, npt.NDArray[np.bool_]], set[str]]:
         """The terminals with which each name may end; and the names that may be empty."""

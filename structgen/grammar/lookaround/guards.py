@@ -20,6 +20,7 @@ from structgen.grammar.terminals.automata import (
     Automata,
     automata_of,
     distances,
+    distinct_columns,
     minimised,
 )
 from structgen.kernels.build.loader import kernels
@@ -56,6 +57,7 @@ def guard_automata(guard: Guard) -> Automata:
         lookahead=lookahead,
         violated_at_end=violated_at_end,
         distance=none,
+        classes=distinct_columns(lookahead)[1],
     )
 
 

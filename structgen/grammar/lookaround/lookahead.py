@@ -66,9 +66,9 @@ def lookahead_automata(
         no_match[0] = first[complement(matched)]
         for state, row in enumerate(table):  # each state is found before what it leads to
             no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
-    return assembled(
-        table, (accepts, no_longer, no_match), lookahead, violated_at_end, distances(table, accepts)
-    )
+    of = accepts, no_longer, no_match
+    reach, columns = distances(table, accepts), np.arange(256, dtype=np.int32)
+    return assembled(table, of, lookahead, violated_at_end, reach, columns)
 
 
 def _rest_of(vector: Vector | None) -> Regex | None:

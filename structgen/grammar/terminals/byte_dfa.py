@@ -1,22 +1,32 @@
-"""The byte DFA of languages over characters: all their derivatives, with characters in UTF-8.
+"""The byte DFA of languages over characters: all their states, with characters in UTF-8.
 
-Between two characters a state is a vector of languages (derivatives, J. A. Brzozowski 1964). Inside
-a character it is a row of 64 continuation bytes; equal rows are one state, and a block of
-characters that all lead to one place is made once for each place.
+Between two characters a state is a set of positions of a plain expression (V. Glushkov, 1961), or a
+vector of languages (derivatives, J. A. Brzozowski 1964). Inside a character it is a row of 64
+continuation bytes; equal rows are one state, and a block of characters that all lead to one place
+is made once for each place.
 """
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from itertools import accumulate
+from operator import itemgetter, xor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import LEADS, Vector, vector_moves
 from structgen.errors import BudgetError
+from structgen.grammar.analysis.follow_sets import members
+from structgen.regular.expressions.base import Regex
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 
 Span = tuple[int, int, int]  # first and last code point, state
+FEW_POSITIONS = 32  # of an expression, whose sets are found in Python
 BITS = 6  # of a code point in a continuation byte
 FIRST_CONTINUATION, LAST_ASCII = 0x80, 0x7F
 
@@ -27,55 +37,158 @@ def explored(
     """All states of the DFA that reads some languages side by side.
 
     Returns int32[n, 256], the next states, -1 dead, in the order in which bytes lead to them; which
-    languages each state accepts; and the vector of each state that is not inside a character.
+    languages each state accepts; and the vector of each state between characters, where they were
+    found by derivatives. Raises BudgetError past `most` states.
+    """
+    dfa, ends = _ByteDfa(most), {}
+    vectors: dict[int, Vector] = {}
+    states = _states_of(vector, most)
+    dfa.number(states.start)
+    for at, state in dfa.between:
+        ends[at] = states.ends(state)
+        dfa.explore(at, states.moves(state))
+        if isinstance(states, _Derivatives):
+            vectors[at] = state
+    table, order = dfa.in_order()
+    dead = (False,) * len(vector)
+    return table, [ends.get(at, dead) for at in order], [vectors.get(at) for at in order]
+
+
+def _states_of(vector: Vector, most: int) -> _Derivatives | _PositionSets | _Positions:
+    """The DFA over characters, by the construction that finds it soonest.
+
     Raises BudgetError past `most` states.
     """
-    dfa = _ByteDfa(most)
-    dfa.number(vector)
-    for at, found in dfa.vectors:
-        dfa.explore(at, found)
-    return dfa.in_order(len(vector))
+    language = vector[0]
+    if len(vector) == 1 and isinstance(language, Regex) and language.plain:
+        with contextlib.suppress(TooLargeError):
+            positions = Positions(language)
+            if len(positions.follow) <= FEW_POSITIONS:
+                return _PositionSets(positions)
+            return _Positions(language, most)
+    return _Derivatives(vector)
+
+
+class _Derivatives:
+    """Vectors of languages are the states; their derivatives are found one by one."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.start = vector
+
+    @staticmethod
+    def ends(vector: Vector) -> tuple[bool, ...]:
+        """Which languages a state accepts."""
+        return tuple([language.nullable for language in vector])
+
+    @staticmethod
+    def moves(vector: Vector) -> list[tuple[int, int, Vector]]:
+        """Spans of code points, ascending, and the states that they lead to."""
+        moves = vector_moves(vector)
+        found = [(*span, after) for chars, after in moves for span in chars.ranges]
+        return sorted(found, key=itemgetter(0))
+
+
+class _PositionSets:
+    """Sets of a few positions of an expression are the states (bits, as in `Positions`)."""
+
+    def __init__(self, positions: Positions) -> None:
+        self.start, self._follow = positions.start, positions.follow
+        toggles: dict[int, int] = {}  # positions whose characters begin or end at a code point
+        for place, chars in enumerate(positions.sets):
+            for first, last in () if chars is None else chars.ranges:
+                toggles[first] = toggles.get(first, 0) ^ 1 << place
+                toggles[last + 1] = toggles.get(last + 1, 0) ^ 1 << place
+        points = sorted(toggles)
+        reading = accumulate((toggles[point] for point in points), xor)
+        spans = zip(points, points[1:], reading, strict=False)
+        self._spans = [(first, after - 1, some) for first, after, some in spans if some]
+
+    @staticmethod
+    def ends(state: int) -> tuple[bool, ...]:
+        """See `_Derivatives.ends`."""
+        return (bool(state & 1),)
+
+    def moves(self, state: int) -> list[tuple[int, int, int]]:
+        """See `_Derivatives.moves`."""
+        after: dict[int, int] = {}
+        found = []
+        for first, last, reading in self._spans:
+            some = reading & state
+            if some:
+                if some not in after:
+                    after[some] = 0
+                    for place in members(some):
+                        after[some] |= self._follow[place]
+                found.append((first, last, after[some]))
+        return found
+
+
+class _Positions:
+    """The same for more positions, by a kernel; its numbers are the states."""
+
+    start = 0
+
+    def __init__(self, language: Regex, most: int) -> None:
+        """Raises BudgetError past `most` states, TooLargeError."""
+        self._found = PositionAutomaton(language)
+        try:
+            self._found.explore_all(most)
+        except TooLargeError:
+            raise _too_large(most) from None
+
+    def ends(self, state: int) -> tuple[bool, ...]:
+        """See `_Derivatives.ends`."""
+        return (bool(self._found.ends[state]),)
+
+    def moves(self, state: int) -> list[tuple[int, int, int]]:
+        """See `_Derivatives.moves`."""
+        found: list[tuple[int, int, int]] = self._found.spans_from(state).tolist()
+        return found
+
+
+def _too_large(most: int) -> BudgetError:
+    return BudgetError(
+        f"a terminal has more than {most} byte states",
+        hint="use smaller counts or character classes in it",
+    )
 
 
 class _ByteDfa:
-    """The states found so far. vectors: those between characters, with their numbers."""
+    """The states found so far. between: those between characters, with what they stand for."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._rows: list[list[int]] = []
+        self._rows: list[npt.NDArray[np.int32]] = []
         self._numbers: dict[Hashable, int] = {}
-        self.vectors: list[tuple[int, Vector]] = []
+        self.between: list[tuple[int, Any]] = []
 
-    def number(self, vector: Vector) -> int:
-        """The state of a vector."""
-        found = self._numbers.get(vector)
+    def number(self, what: Hashable) -> int:
+        """The state between characters that stands for something."""
+        found = self._numbers.get(what)
         if found is None:
-            found = self._numbers[vector] = self._new([-1] * 256)
-            self.vectors.append((found, vector))
+            found = self._numbers[what] = self._new()
+            self.between.append((found, what))
         return found
 
-    def _new(self, row: list[int]) -> int:
+    def _new(self) -> int:
         if len(self._rows) >= self._most:
-            raise BudgetError(
-                f"a terminal has more than {self._most} byte states",
-                hint="use smaller counts or character classes in it",
-            )
-        self._rows.append(row)
+            raise _too_large(self._most)
+        self._rows.append(np.full(256, -1, np.int32))
         return len(self._rows) - 1
 
-    def explore(self, state: int, vector: Vector) -> None:
-        """Find what each byte does in the state of a vector."""
+    def explore(self, state: int, moves: Iterable[tuple[int, int, Hashable]]) -> None:
+        """Find what each byte does in a state.
+
+        moves: spans of code points, ascending, and what they lead to.
+        """
         row, beyond = self._rows[state], []
-        for chars, after in vector_moves(vector):
+        for low, high, after in moves:
             to = self.number(after)
-            for low, high in chars.ranges:
-                if low <= LAST_ASCII:
-                    last = min(high, LAST_ASCII)
-                    row[low : last + 1] = [to] * (last + 1 - low)
-                if high > LAST_ASCII:
-                    beyond.append((max(low, LAST_ASCII + 1), high, to))
-        beyond.sort()
-        for lead, first, last, size, more in LEADS:
+            if low <= LAST_ASCII:
+                row[low : min(high, LAST_ASCII) + 1] = to
+            if high > LAST_ASCII:
+                beyond.append((max(low, LAST_ASCII + 1), high, to))
+        for lead, first, last, size, more in LEADS if beyond else ():
             inside = [(max(a, first), min(b, last), to) for a, b, to in beyond if a <= last]
             spans = [span for span in inside if span[0] <= span[1]]
             for block in _blocks(spans, 0, size):
@@ -113,29 +226,22 @@ class _ByteDfa:
         key = (*row,)
         found = self._numbers.get(key)
         if found is None:
-            whole = [-1] * 256
-            whole[FIRST_CONTINUATION : FIRST_CONTINUATION + 64] = row
-            found = self._numbers[key] = self._new(whole)
+            found = self._numbers[key] = self._new()
+            self._rows[found][FIRST_CONTINUATION : FIRST_CONTINUATION + 64] = row
         return found
 
-    def in_order(
-        self, width: int
-    ) -> tuple[npt.NDArray[np.int32], list[tuple[bool, ...]], list[Vector | None]]:
-        """What `explored` returns. width: how many languages there are."""
-        place = {0: 0}
-        order = [0]
+    def in_order(self) -> tuple[npt.NDArray[np.int32], list[int]]:
+        """int32[n, 256], the states in the order in which bytes lead to them; and which they are."""
+        rows = np.array(self._rows)
+        place, order = np.full(len(rows) + 1, -1, np.int32), [0]  # the last entry is for -1
+        place[0] = 0
         for state in order:
-            for to in dict.fromkeys(self._rows[state]):
-                if to >= 0 and to not in place:
-                    place[to] = len(order)
-                    order.append(to)
-        new = np.full(len(self._rows) + 1, -1, np.int32)  # the last entry is for -1
-        new[order] = np.arange(len(order))
-        vectors = dict(self.vectors)
-        listed = [vectors.get(state) for state in order]
-        dead = (False,) * width
-        ends = [dead if v is None else tuple([x.nullable for x in v]) for v in listed]
-        return new[np.array([self._rows[state] for state in order], np.int32)], ends, listed
+            row = rows[state]
+            fresh = row[place[row] < 0]
+            for to in dict.fromkeys(fresh[fresh >= 0].tolist()):
+                place[to] = len(order)
+                order.append(to)
+        return place[rows[order]], order
 
 
 def _blocks(spans: list[Span], base: int, size: int) -> list[int]:

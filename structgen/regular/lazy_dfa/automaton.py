@@ -23,8 +23,9 @@ An expression with intersections, complements or sub-automata:
 
 What is left is found state by state in Python:
 1. `SteppedSubAutomaton`: a single sub-automaton, as formats have.
-2. `UnionAutomaton`: the alternatives' automata side by side.
-3. `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
+2. `WordsAutomaton`: a word list with too many positions.
+3. `UnionAutomaton`: the alternatives' automata side by side.
+4. `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     SubAutomaton,
+    Words,
     is_length_bound,
     is_listed,
 )
@@ -74,6 +76,7 @@ from structgen.regular.lazy_dfa.stepped import (
     LengthLimited,
     SteppedSubAutomaton,
     UnionAutomaton,
+    WordsAutomaton,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.subset_construction import SubsetAutomaton
@@ -283,6 +286,8 @@ def _first_that_fits(regex: Regex) -> RegexAutomaton:
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
+    if isinstance(regex, Words):
+        return WordsAutomaton(regex)
     with contextlib.suppress(TooLargeError):
         return UnionAutomaton(regex, automaton_of)
     return DerivedAutomaton(regex)
