@@ -85,10 +85,10 @@ class Adjacency(Neighbours):
         @cache
         def follows(left: Left, kind: int) -> bool:
             """Whether each terminal has a text, behind a kind of text, that leaves watches fine."""
-            among = (sum(1 << i for i in {i for i, _ in of.get(kind, ())}) for of in ways.values())
+            among = [{i for i, _ in of.get(kind, ())} for of in ways.values()]
             return (
                 kind not in variants.held
-                and all(texts.that_suit(left, some, any_of_them=True) for some in among)
+                and all(any(texts.one_suits(left, i) for i in some) for some in among)
                 and not any(self._violated_at_end[lookahead] for lookahead in left)
             )
 
@@ -191,7 +191,7 @@ class Adjacency(Neighbours):
 
     def _near(self, terminal: int) -> Flags:
         """bool[n]: the terminals that the lexer may look for just behind a terminal."""
-        found = matrix([self._follow[terminal]], self._count)[0]
+        found: Flags = matrix([self._follow[terminal]], self._count)[0]
         found[self._ignored] = True
         found[:] |= bool(self.spurious)
         return found
@@ -404,9 +404,14 @@ class _Texts:
         Each time those of one text, with different white space.
         """
         seen: set[bytes] = set()
+        known: set[bytes] = set()
+        behind = [*{one.tobytes(): one for one in map(of._behind, spaces)}.values()]
         for after in of._short_texts(terminal, lookaheads):
+            if (key := after.tobytes()) in known:
+                continue
+            known.add(key)
             fresh = []
-            for left in (after, *(of._behind(space)[after] for space in spaces)):
+            for left in (after, *(space[after] for space in behind)):
                 satisfied = left == SATISFIED
                 key = satisfied.tobytes()
                 if key not in seen:
@@ -428,37 +433,27 @@ class _Texts:
         suit = np.array([*chain.from_iterable(made)], np.bool_)
         return owner, suit.reshape(len(owner), len(self._columns))
 
-    def that_suit(
-        self, left: Left, wanted: int, *, any_of_them: bool = False, all_or_none: bool = False
-    ) -> int:
-        """Those of some terminals that have a text which satisfies all lookaheads, as a bit mask.
-
-        any_of_them: whether one of them is enough. all_or_none: whether, if one has none, it does
-        not matter which others have one.
-        """
-        columns = [self._columns[lookahead] for lookahead in left]
+    def that_suit(self, left: Left) -> int:
+        """The terminals of which a first text satisfies all lookaheads, as a bit mask."""
         found = self._suiting.get(left)
         if found is None:
             suiting = np.zeros(len(self._made), np.uint8)
             owner, suit = self._first
-            suiting[owner[suit[:, columns].all(axis=1)]] = 1
+            suiting[owner[suit[:, self._columns_of(left)].all(axis=1)]] = 1
             found = int.from_bytes(np.packbits(suiting, bitorder="little").tobytes(), "little")
             self._suiting[left] = found
-        for i in members(wanted & ~found):
-            if any_of_them and found & wanted:
-                break
-            if self._one_suits(left, columns, i):
-                found |= 1 << i
-            elif all_or_none:
-                break
-        return found & wanted
+        return found
 
-    def _one_suits(self, left: Left, columns: list[int], terminal: int) -> bool:
-        """Whether a text of a terminal satisfies all lookaheads."""
+    def one_suits(self, left: Left, terminal: int) -> bool:
+        """Whether any text of a terminal satisfies all lookaheads."""
         key = (left, terminal)
         if key not in self._tried:
+            columns = self._columns_of(left)
             self._tried[key] = any(text[columns].all() for text in self._all(terminal))
         return self._tried[key]
+
+    def _columns_of(self, left: Left) -> list[int]:
+        return [self._columns[lookahead] for lookahead in left]
 
     def _all(self, terminal: int) -> Iterator[Flags]:
         """All texts of a terminal, made as far as somebody iterates."""
@@ -479,7 +474,8 @@ class _Follows:
     def of(self, tail: Left, wanted: int, *, all_or_none: bool = False) -> int:
         """Those of some terminals, the end among them, that can follow; tail: what a lexeme leaves.
 
-        Bit masks; the end is behind the terminals. all_or_none: see `_Texts.that_suit`.
+        Bit masks; the end is behind the terminals. all_or_none: whether, if one cannot, it does not
+        matter which others can.
         """
         ways = self._ways.get(tail)
         if ways is None:
@@ -489,11 +485,13 @@ class _Follows:
         violated = self._of._violated_at_end
         if any(not any(violated[w] for w in left) for left in ways):
             found = end
-        elif all_or_none:
-            return 0
         for left in ways:
-            last = all_or_none and left is ways[-1]
-            found |= self._texts.that_suit(left, wanted & ~found & ~end, all_or_none=last)
+            found |= self._texts.that_suit(left)
+        for i in members(wanted & ~found & ~end):
+            if any(self._texts.one_suits(left, i) for left in ways):
+                found |= 1 << i
+            elif all_or_none:
+                break
         return found & wanted
 
 

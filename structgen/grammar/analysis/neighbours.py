@@ -104,8 +104,7 @@ class Neighbours:
             return np.zeros((1, self._tables.next.shape[1]), np.uint8)
         following = matrix(self._follow, self._count)
         following[:, self._ignored] = True
-        begins: Flags = self._tables.next[self._start] >= 0
-        return (following.astype(np.float32) @ begins > 0).astype(np.uint8)
+        return product(following, self._tables.next[self._start] >= 0).astype(np.uint8)
 
     def last_bytes(self, behind: Iterable[int]) -> frozenset[int]:
         """The bytes with which terminals end that may stand in front of any of some."""
@@ -175,6 +174,20 @@ class Neighbours:
         one, two = queue[:count] >> 32, queue[:count] & (1 << 32) - 1
         itself = np.flatnonzero(self._terminal < self._count)
         return np.concatenate([one, two, itself]), np.concatenate([two, one, itself])
+
+
+def product(one: Flags, other: Flags) -> Flags:
+    """bool[n, k]: the product of boolean matrices, bool[n, m] and bool[m, k].
+
+    By words of bits: those of numbers are left to threads, which take longer to begin than this.
+    """
+    words = -(-other.shape[1] // 64)
+    padded = np.zeros((other.shape[0], 64 * words), np.bool_)
+    padded[:, : other.shape[1]] = other
+    rows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+    found = np.bitwise_or.reduce(np.where(one[:, :, None], rows, np.uint64(0)), axis=1)
+    bits = np.unpackbits(found.view(np.uint8), axis=1, count=other.shape[1], bitorder="little")
+    return bits.astype(np.bool_)
 
 
 def matrix(sets: list[int], count: int) -> Flags:

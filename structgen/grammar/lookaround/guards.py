@@ -73,7 +73,9 @@ def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, An
     hopeless = np.append(distances(table, accepts) < 0, False)  # the last entry is for -1
     after = np.where(hopeless[table], -1, table)
     both = np.concatenate([after, np.where(free.next < 0, -1, free.next + last)])
-    least, number = minimised(both, np.concatenate([accepts, free.accepts]), None)
+    columns, classes = distinct_columns(both)
+    least, number = minimised(both[:, columns], np.concatenate([accepts, free.accepts]), None)
+    least = least[:, classes]
     count = int(number[:last].max()) + 1  # the automaton's own states come first
     open_ = np.zeros(len(least) + 1, np.bool_)
     open_[number[last:]] = True

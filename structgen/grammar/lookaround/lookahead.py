@@ -22,6 +22,7 @@ from structgen.grammar.terminals.automata import (
     Ints,
     assembled,
     distances,
+    distinct_columns,
 )
 from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
@@ -67,8 +68,9 @@ def lookahead_automata(
         for state, row in enumerate(table):  # each state is found before what it leads to
             no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
     of = accepts, no_longer, no_match
-    reach, columns = distances(table, accepts), np.arange(256, dtype=np.int32)
-    return assembled(table, of, lookahead, violated_at_end, reach, columns)
+    columns, classes = distinct_columns(np.concatenate([table, lookahead]))
+    table, lookahead = table[:, columns], lookahead[:, columns]
+    return assembled(table, of, lookahead, violated_at_end, distances(table, accepts), classes)
 
 
 def _rest_of(vector: Vector | None) -> Regex | None:

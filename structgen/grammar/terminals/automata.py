@@ -73,11 +73,14 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
     table = np.ascontiguousarray(whole[:, columns])
     n = len(table)
     reach = distances(table, ends)
-    if longer is EMPTY and not ordered and (reach >= 0).all():
+    if longer is EMPTY and not ordered:
         nothing = np.zeros(n, np.int32)
-        return assembled(
-            table, (ends, nothing, nothing), _sinks(len(columns)), np.arange(2) > 0, reach, classes
-        )
+        sinks, violated_at_end = _sinks(len(columns)), np.arange(2) > 0
+        if (reach >= 0).all() and len(minimised(table, ends, None)[0]) == n:
+            sinks = sinks[:, classes]
+            return Automata(whole, ends, nothing, nothing, sinks, violated_at_end, reach, classes)
+        of = ends, nothing, nothing
+        return assembled(table, of, sinks, violated_at_end, reach, classes)
     if ordered:
         lookahead, violated_at_end = _lookaheads(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
@@ -335,11 +338,11 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, Ints]:
     """
     if dead is not None:
         table = np.where((table >= 0) & ~dead[table], table, -1)
-    columns, _ = distinct_columns(table)
-    small = np.ascontiguousarray(table[:, columns], np.int32)
-    number = np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
-    slots = np.empty(1 << (2 * len(table)).bit_length(), np.int32)
-    count = kernels("grammar.terminals").refined(small, number, np.empty_like(number), slots)
+    table = np.ascontiguousarray(table, np.int32)
+    if labels.dtype == np.int64:
+        labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    number, slots = labels.astype(np.int32), np.empty(1 << (2 * len(table)).bit_length(), np.int32)
+    count = kernels("grammar.terminals").refined(table, number, np.empty_like(number), slots)
     least = table[_representatives(number, count)]
     return np.where(least < 0, -1, number[least]).astype(np.int32), number
 

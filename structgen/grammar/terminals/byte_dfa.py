@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import accumulate
 from operator import itemgetter, xor
 from typing import Any
@@ -22,11 +22,13 @@ from structgen.automata.lexer.lexer import LEADS, Vector, vector_moves
 from structgen.errors import BudgetError
 from structgen.grammar.analysis.follow_sets import members
 from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 
 Span = tuple[int, int, int]  # first and last code point, state
-FEW_POSITIONS = 32  # of an expression, whose sets are found in Python
+Condition = Callable[[int], bool]
+FEW_POSITIONS = 64  # of an expression alone, whose sets are found in Python
 BITS = 6  # of a code point in a continuation byte
 FIRST_CONTINUATION, LAST_ASCII = 0x80, 0x7F
 
@@ -40,12 +42,16 @@ def explored(
     languages each state accepts; and the vector of each state between characters, where they were
     found by derivatives. Raises BudgetError past `most` states.
     """
-    dfa, ends = _ByteDfa(most), {}
+    ends: dict[int, tuple[bool, ...]] = {}
     vectors: dict[int, Vector] = {}
     states = _states_of(vector, most)
+    dfa = _ByteDfa(most, states.classes if isinstance(states, _PositionSets) else [])
     dfa.number(states.start)
     for at, state in dfa.between:
         ends[at] = states.ends(state)
+        if isinstance(states, _PositionSets):
+            dfa.explore_classes(at, states.moves(state))
+            continue
         dfa.explore(at, states.moves(state))
         if isinstance(states, _Derivatives):
             vectors[at] = state
@@ -59,13 +65,12 @@ def _states_of(vector: Vector, most: int) -> _Derivatives | _PositionSets | _Pos
 
     Raises BudgetError past `most` states.
     """
-    language = vector[0]
-    if len(vector) == 1 and isinstance(language, Regex) and language.plain:
-        with contextlib.suppress(TooLargeError):
-            positions = Positions(language)
-            if len(positions.follow) <= FEW_POSITIONS:
-                return _PositionSets(positions)
-            return _Positions(language, most)
+    with contextlib.suppress(TooLargeError):
+        sets = _PositionSets(vector)
+        alone = vector[0] if len(vector) == 1 else None
+        if sets.size > FEW_POSITIONS and isinstance(alone, Regex) and alone.plain:
+            return _Positions(alone, most)
+        return sets
     return _Derivatives(vector)
 
 
@@ -89,37 +94,83 @@ class _Derivatives:
 
 
 class _PositionSets:
-    """Sets of a few positions of an expression are the states (bits, as in `Positions`)."""
+    """Sets of positions of all plain expressions in some languages are the states.
 
-    def __init__(self, positions: Positions) -> None:
-        self.start, self._follow = positions.start, positions.follow
-        toggles: dict[int, int] = {}  # positions whose characters begin or end at a code point
-        for place, chars in enumerate(positions.sets):
-            for first, last in () if chars is None else chars.ranges:
-                toggles[first] = toggles.get(first, 0) ^ 1 << place
-                toggles[last + 1] = toggles.get(last + 1, 0) ^ 1 << place
-        points = sorted(toggles)
-        reading = accumulate((toggles[point] for point in points), xor)
+    A state is a bit set: for each expression its positions, one behind the other, each of them from
+    a bit on that says whether the text may end. The languages are unions, intersections and
+    complements of the expressions.
+    """
+
+    def __init__(self, vector: Vector) -> None:
+        """Raises TooLargeError for other languages, and for those that any text may be one of."""
+        self.start, self.size = 0, 0
+        self._follow: list[int] = []
+        self._toggles: dict[int, int] = {}  # positions whose characters begin or end at a point
+        self._kept: dict[Regex, tuple[int, int]] = {}
+        self._whether = [self._read(language) for language in vector]
+        if any(alive(0) for _, alive in self._whether):
+            raise TooLargeError
+        points = sorted(self._toggles)
+        reading = accumulate((self._toggles[point] for point in points), xor)
+        number: dict[int, int] = {}  # of each class of characters, by the positions that read it
         spans = zip(points, points[1:], reading, strict=False)
-        self._spans = [(first, after - 1, some) for first, after, some in spans if some]
+        self.classes = [
+            (first, after - 1, number.setdefault(some, len(number)))
+            for first, after, some in spans
+            if some
+        ]
+        self._reading = list(number)
+        self._after: dict[int, int] = {}
 
-    @staticmethod
-    def ends(state: int) -> tuple[bool, ...]:
+    def _read(self, language: Any) -> tuple[Condition, Condition]:
+        """Whether the text may end in a state, and whether anything may follow or it may end."""
+        match language:
+            case Regex(plain=True):
+                end, mine = self._kept.get(language) or self._add(language)
+                return lambda state: bool(state & end), lambda state: bool(state & mine)
+            case Not():
+                ends, _ = self._read(language.body)
+                return lambda state: not ends(state), lambda _: True
+            case And() | Alt():
+                parts = [self._read(part) for part in language.parts]
+                how = all if isinstance(language, And) else any
+                return (
+                    lambda state: how(ends(state) for ends, _ in parts),
+                    lambda state: how(alive(state) for _, alive in parts),
+                )
+        raise TooLargeError
+
+    def _add(self, language: Regex) -> tuple[int, int]:
+        """Lay out the positions of an expression: the bit for its end, and all of its bits."""
+        positions, base = Positions(language), self.size
+        self.size += len(positions.follow)
+        self.start |= positions.start << base
+        self._follow += [following << base for following in positions.follow]
+        for place, chars in enumerate(positions.sets, base):
+            for first, last in () if chars is None else chars.ranges:
+                self._toggles[first] = self._toggles.get(first, 0) ^ 1 << place
+                self._toggles[last + 1] = self._toggles.get(last + 1, 0) ^ 1 << place
+        self._kept[language] = 1 << base, (1 << self.size) - (1 << base)
+        return self._kept[language]
+
+    def ends(self, state: int) -> tuple[bool, ...]:
         """See `_Derivatives.ends`."""
-        return (bool(state & 1),)
+        return tuple([ends(state) for ends, _ in self._whether])
 
-    def moves(self, state: int) -> list[tuple[int, int, int]]:
-        """See `_Derivatives.moves`."""
-        after: dict[int, int] = {}
-        found = []
-        for first, last, reading in self._spans:
-            some = reading & state
-            if some:
-                if some not in after:
-                    after[some] = 0
-                    for place in members(some):
-                        after[some] |= self._follow[place]
-                found.append((first, last, after[some]))
+    def moves(self, state: int) -> list[int]:
+        """The state behind a character of each class, 0 for none."""
+        return [self._behind(state & reading) for reading in self._reading]
+
+    def _behind(self, places: int) -> int:
+        """The state behind a character that some positions read, 0 where nothing may follow."""
+        found = self._after.get(places)
+        if found is None:
+            found = 0
+            for place in members(places):
+                found |= self._follow[place]
+            if not any(alive(found) for _, alive in self._whether):
+                found = 0
+            self._after[places] = found
         return found
 
 
@@ -156,10 +207,17 @@ def _too_large(most: int) -> BudgetError:
 class _ByteDfa:
     """The states found so far. between: those between characters, with what they stand for."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, classes: list[Span]) -> None:
+        """classes: spans of code points and their class, ascending; for `explore_classes`."""
         self._most = most
+        self._beyond = [span for span in classes if span[1] > LAST_ASCII]
+        self._kinds_beyond = sorted({kind for _, _, kind in self._beyond})
+        self._ascii = np.full(LAST_ASCII + 1, -1, np.int32)  # the class of each character
+        for first, last, kind in classes:
+            self._ascii[first : last + 1] = kind
         self._rows: list[npt.NDArray[np.int32]] = []
         self._numbers: dict[Hashable, int] = {}
+        self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
         self.between: list[tuple[int, Any]] = []
 
     def number(self, what: Hashable) -> int:
@@ -188,6 +246,23 @@ class _ByteDfa:
                 row[low : min(high, LAST_ASCII) + 1] = to
             if high > LAST_ASCII:
                 beyond.append((max(low, LAST_ASCII + 1), high, to))
+        self._explore_beyond(row, beyond)
+
+    def explore_classes(self, state: int, moves: Iterable[int]) -> None:
+        """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
+        row = self._rows[state]
+        to = [self.number(after) if after else -1 for after in moves]
+        row[: LAST_ASCII + 1] = np.array([*to, -1], np.int32)[self._ascii]
+        key = tuple([to[kind] for kind in self._kinds_beyond])
+        if key not in self._leads:
+            found = ((low, high, to[kind]) for low, high, kind in self._beyond if to[kind] >= 0)
+            beyond = [(max(low, LAST_ASCII + 1), high, after) for low, high, after in found]
+            self._explore_beyond(row, beyond)
+            self._leads[key] = row[LAST_ASCII + 1 :]
+        row[LAST_ASCII + 1 :] = self._leads[key]
+
+    def _explore_beyond(self, row: npt.NDArray[np.int32], beyond: list[Span]) -> None:
+        """Fill in what the first bytes of characters beyond ASCII do."""
         for lead, first, last, size, more in LEADS if beyond else ():
             inside = [(max(a, first), min(b, last), to) for a, b, to in beyond if a <= last]
             spans = [span for span in inside if span[0] <= span[1]]
@@ -231,7 +306,10 @@ class _ByteDfa:
         return found
 
     def in_order(self) -> tuple[npt.NDArray[np.int32], list[int]]:
-        """int32[n, 256], the states in the order in which bytes lead to them; and which they are."""
+        """The rows of states, in the order in which bytes lead to them, and which states these are.
+
+        int32[n, 256], -1 dead.
+        """
         rows = np.array(self._rows)
         place, order = np.full(len(rows) + 1, -1, np.int32), [0]  # the last entry is for -1
         place[0] = 0

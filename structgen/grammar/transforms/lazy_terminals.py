@@ -175,7 +175,10 @@ def is_large(language: Regex) -> bool:
     """Whether the automaton of a language has many states."""
     if written(language) > MANY_STATES:
         return True
+    whole = _all_that_matches(language) if isinstance(language, SubAutomaton) else None
     try:
+        if whole is not None:  # found sooner, and if it has many states, so will the other have
+            _states(whole)
         return len(_states(language)) > MOST_STATES
     except BudgetError:
         return True
