@@ -334,8 +334,8 @@ class Adjacency(Neighbours):
         for text in listed:
             after = begun
             for byte in text:
-                after = self._tables.watch[after, self._class[byte]]
-            if (after[: len(rivals)] == VIOLATED).any():
+                after = self._watch[self._class[byte]][after]
+            if rivals and (after[: len(rivals)] == VIOLATED).any():
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):
                 yield after[len(rivals) :]

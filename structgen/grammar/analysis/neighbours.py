@@ -53,6 +53,7 @@ class Neighbours:
          self._violated_at_end) = kept  # fmt: skip
         by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
         self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
+        self._watch = np.ascontiguousarray(tables.watch.T)  # a row for each class of bytes
         self._behind_texts: dict[bytes, npt.NDArray[np.int32]] = {}
         self._ordered = grammar.lexing != "free"
         self.spurious: set[int] = set()
@@ -143,7 +144,7 @@ class Neighbours:
         if found is None:
             found = np.arange(len(self._tables.watch), dtype=np.int32)
             for byte in text:
-                found = self._tables.watch[found, self._class[byte]]
+                found = self._watch[self._class[byte]][found]
             self._behind_texts[text] = found
         return found
 

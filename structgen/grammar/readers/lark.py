@@ -8,7 +8,7 @@ expansion of repetitions and options is not Lark's, which writes out every combi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -43,6 +43,8 @@ from structgen.spec.base import Spec
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
 _RANGE = re.compile(r"\[(.)-(.)\]")
+_WORD = re.compile(r"\w+")
+_TERMINAL = re.compile(r"\s*(_?[A-Z][A-Z_0-9]*)(?:\.-?[0-9]+)?\s*:.*")
 
 
 def read(
@@ -68,7 +70,9 @@ def read(
             error.location = error.location or _imported_at(path, text, files)
             raise
         LarkText(imported, name).check_sizes()
-        return name, imported
+        others = (of for other, of in files.texts.items() if other != name)
+        words = {*_WORD.findall("\n".join([text.lark, *others]))}
+        return name, _without_unused(imported, words)
 
     text.check_sizes()
     with _translated(text, files):
@@ -83,6 +87,30 @@ def read(
             hint="define it, and use it where the text may end",
         )
     return replace(grammar, final=final)
+
+
+def _without_unused(text: str, words: Container[str]) -> str:
+    """A file without the terminals that nobody names, where terminals of one line are all it has.
+
+    Lark copies all that a file defines for each grammar that imports it. words: those that other
+    files have.
+    """
+    lines = text.split("\n")
+    defined: dict[str, int] = {}
+    for i, line in enumerate(lines):
+        found = _TERMINAL.fullmatch(line)
+        if found is not None:
+            defined[found[1]] = i
+        elif line.strip() and not line.lstrip().startswith("//"):
+            return text
+    used = {name for name in defined if name in words}
+    todo = [*used]
+    while todo:
+        fresh = {*_WORD.findall(lines[defined[todo.pop()]])} & defined.keys() - used
+        used |= fresh
+        todo += fresh
+    kept = {defined[name] for name in used}
+    return "\n".join(line if i in kept else "" for i, line in enumerate(lines))
 
 
 def _imported_at(path: str, text: LarkText, files: Files) -> str:
