@@ -63,7 +63,7 @@ class Relations:
                     if not ways[i][reached].all():
                         return False
         start = self._grammar.start
-        whole = self._relation(start)[:, self.steps[:, -1]].any(axis=1)
+        whole = _leads_to(self._relation(start), self.steps[:, -1])
         can_end = self.steps[:-1, -1]
         last[start][self._ignored] = True  # and last, too
         first = [*self._ignored, -1]  # what is ignored may come first
@@ -75,7 +75,7 @@ class Relations:
         for part in reversed(parts):
             number, behind = self._numbers.get(part), found[-1]
             if number is None:
-                found.append(self._relation(part)[:, behind].any(axis=1))
+                found.append(_leads_to(self._relation(part), behind))
             else:
                 found.append(self.steps[:, number] & behind[number])
         return found[::-1]
@@ -92,7 +92,7 @@ class Relations:
             number = self._numbers.get(part)
             if number is not None:
                 before = self.steps[:, number]
-                before = before if found is None else found[:, before].any(axis=1)
+                before = before if found is None else _leads_to(found, before)
                 return np.outer(before, self._behind(number, parts[i + 1 :]))
             relation = self._relation(part)
             found = relation if found is None else product(found, relation)
@@ -104,7 +104,7 @@ class Relations:
         for part in parts:
             other = self._numbers.get(part)
             if other is None:
-                found = self._relation(part)[found].any(axis=0)
+                found = _leads_to(self._relation(part).T, found)
             else:
                 found = (np.arange(self._size) == other) & self.steps[found, other].any()
         return found
@@ -159,3 +159,9 @@ class Relations:
                     last[rule.name] = found
                     grown = True
         return last, empty
+
+
+def _leads_to(relation: Relation, good: Vector) -> Vector:
+    """From where a relation leads to one of the good ones."""
+    found: Vector = np.logical_or.reduce(relation[:, good], axis=1)
+    return found

@@ -349,11 +349,11 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, Ints]:
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
     """Equivalence classes of equal columns: the first of each class, the class of each."""
-    found: dict[Any, int] = {}
     columns = np.ascontiguousarray(table.T)
     whole = columns.view(np.dtype((np.void, max(1, columns.itemsize * columns.shape[1]))))
-    kinds = [found.setdefault(column, len(found)) for column in whole.reshape(-1).tolist()]
-    classes = np.array(kinds, np.int32)
+    listed: list[Any] = whole.reshape(-1).tolist()
+    found = {column: i for i, column in enumerate(dict.fromkeys(listed))}
+    classes = np.array([*map(found.__getitem__, listed)], np.int32)
     return _representatives(classes, len(found)), classes
 
 

@@ -168,7 +168,7 @@ class _PositionSets:
             found = 0
             for place in members(places):
                 found |= self._follow[place]
-            if not any(alive(found) for _, alive in self._whether):
+            if len(self._kept) > 1 and not any(alive(found) for _, alive in self._whether):
                 found = 0
             self._after[places] = found
         return found
@@ -319,6 +319,8 @@ class _ByteDfa:
             for to in dict.fromkeys(fresh[fresh >= 0].tolist()):
                 place[to] = len(order)
                 order.append(to)
+        if order == [*range(len(rows))]:
+            return rows, order
         return place[rows[order]], order
 
 

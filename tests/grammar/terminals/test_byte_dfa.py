@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,15 +41,16 @@ plain: st.SearchStrategy[Regex] = st.recursive(
 combined = plain | st.tuples(plain, plain).map(lambda two: intersect(two[0], complement(two[1])))
 
 
-def accepted(found: tuple[object, ...], text: str) -> tuple[bool, ...]:
+def accepted(found: Any, text: str) -> tuple[bool, ...]:
     """Which languages a DFA says that a text is in."""
-    table, ends, _ = found
+    table: Any = found[0]
+    ends: list[tuple[bool, ...]] = found[1]
     state = 0
     for byte in text.encode():
-        state = int(table[state, byte])  # type: ignore[index]
+        state = int(table[state, byte])
         if state < 0:
-            return (False,) * len(ends[0])  # type: ignore[index]
-    return ends[state]  # type: ignore[index, no-any-return]
+            return (False,) * len(ends[0])
+    return ends[state]
 
 
 def is_in(language: Regex, text: str) -> bool:
