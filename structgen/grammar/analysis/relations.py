@@ -100,7 +100,7 @@ class Relations:
 
     def _behind(self, number: int, parts: Sequence[str]) -> Vector:
         """With which terminals a sequence can end that is read behind a terminal."""
-        found = np.arange(self._size) == number
+        found: Vector = np.arange(self._size) == number
         for part in parts:
             other = self._numbers.get(part)
             if other is None:
