@@ -191,6 +191,12 @@ def _difference(left: CharSet, right: CharSet) -> CharSet:
     return _intern(_common(left.ranges, _gaps(right.ranges)))
 
 
+@lru_cache(maxsize=4096)
+def one_character(letter: str) -> CharSet:
+    """The set of one character."""
+    return CharSet.chars(letter)
+
+
 def union_all(sets: Sequence[CharSet]) -> CharSet:
     """The union of any number of sets in one pass."""
     if len(sets) <= 2:

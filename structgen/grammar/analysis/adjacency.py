@@ -9,7 +9,7 @@ cannot be shown, positions are searched one by one (`viability`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from typing import Any
@@ -18,17 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.analysis.follow_sets import members
-from structgen.grammar.analysis.neighbours import Neighbours
+from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix
 from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
-from structgen.grammar.terminals.short_texts import Texts, candidates
+from structgen.grammar.terminals.short_texts import candidates
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
 
-_ALL = range(1 << 30)
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
-Lefts = frozenset[frozenset[int]]  # sets of watches
+Left = frozenset[int]  # lookahead states that are left behind a lexeme
+Text = npt.NDArray[np.int32]  # the state of the lookahead DFA behind a text, from each state
 
 
 class Adjacency(Neighbours):
@@ -38,15 +38,26 @@ class Adjacency(Neighbours):
         """Whether from every place in the grammar some way to go on has a spelling.
 
         Shown by texts of the form x s x s ..., x a short text of the terminal that is wanted and s
-        ignored white space, if any: each state of a lexeme leads to an end (`_good`) that these
-        leave as it is. What has begun while a longer lexeme is still possible is another matter:
-        `Viability` looks at it when it is met.
+        ignored white space, if any: each state of a lexeme leads to an end that these leave as it
+        is. What has begun while a longer lexeme is still possible is another matter: `Viability`
+        looks at it when it is met.
         """
-        spaces = [s for s in SEPARATORS if self._separates(s)] if self._ignored else []
-        self._left = {space: self._left_by(space) for space in spaces}
-        texts = [self._texts(i, spaces) for i in range(self._count)]
-        self._undone_by: dict[tuple[frozenset[int], int], bool] = {}
-        return all(texts) and all(self._ends_well(i, texts) for i in range(self._count))
+        anything = np.ones(self._count, np.bool_)
+        spaces = [s for s in SEPARATORS if self._separates(s, anything)]
+        left_by = {s: self._left_by(s, anything) for s in spaces}
+        number, tails = self._tails
+        texts = _Texts(self, [spaces] * self._count, [*tails, *left_by.values()])
+        if not all(map(texts.has_one, range(self._count))):
+            return False
+        follows = _Follows(self, texts, left_by)
+        suits = np.zeros(len(tails) + 1, np.bool_)  # the last entry is for -1
+        for i, following in enumerate(self._follow):
+            mine, wanted = number[self._of(i)], following | 1 << self._count
+            for tail in {*mine.tolist()} - {-1}:
+                suits[tail] = follows.of(tails[tail], wanted, all_or_none=True) == wanted
+            if not self._always_leads_to(i, suits[mine]):
+                return False
+        return True
 
     def keeps_apart(self, variants: Variants, numbers: Mapping[str, int]) -> bool:
         """`is_safe` for a grammar with lookbehinds (see `lookaround.split_rules`).
@@ -64,17 +75,20 @@ class Adjacency(Neighbours):
             for name, by_kind in variants.by_state.items()
         }
         skipped = ways.pop(IGNORED)
-        texts = [self._texts(i, ()) for i in range(self._count)]
+        spaced = {
+            space: [self._left_spaced(found, space) for found in skipped.values()]
+            for space in SEPARATORS
+        }
+        lefts = (left for found in chain.from_iterable(spaced.values()) for left, _ in found)
+        texts = _Texts(self, [()] * self._count, [*self._tails[1], *lefts])
 
         @cache
-        def follows(left: frozenset[int], kind: int) -> bool:
+        def follows(left: Left, kind: int) -> bool:
             """Whether each terminal has a text, behind a kind of text, that leaves watches fine."""
+            among = [{i for i, _ in of.get(kind, ())} for of in ways.values()]
             return (
                 kind not in variants.held
-                and all(
-                    any(self._undone(left, x) for i, _ in of.get(kind, ()) for x in texts[i])
-                    for of in ways.values()
-                )
+                and all(any(texts.one_suits(left, i) for i in some) for some in among)
                 and not any(self._violated_at_end[lookahead] for lookahead in left)
             )
 
@@ -83,102 +97,116 @@ class Adjacency(Neighbours):
             for i, last in chain.from_iterable(of.values()):
                 lasts.setdefault(i, set()).add(last)
         return any(
-            self._keeps_apart(space, skipped, lasts, follows) for space in SEPARATORS if skipped
+            self._keeps_apart(space, spaced[space], lasts, follows)
+            for space in SEPARATORS
+            if skipped
         )
 
     def _keeps_apart(
         self,
         space: bytes,
-        skipped: Mapping[int, list[tuple[int, int]]],
+        lefts: Iterable[list[tuple[Left, int]]],
         lasts: Mapping[int, set[int]],
-        follows: Callable[[frozenset[int], int], bool],
+        follows: Callable[[Left, int], bool],
     ) -> bool:
-        """The same for one white space. lasts: the prefix states behind each terminal."""
-        for found in skipped.values():
-            left = self._left_spaced(found, space)
+        """The same for one white space. lefts: what it leaves, for each prefix state.
+
+        lasts: the prefix states behind each terminal.
+        """
+        for left in lefts:
             if not left or not all(follows(lookaheads, last) for lookaheads, last in left):
                 return False
+        number, tails = self._tails
+        suits = np.zeros(len(tails) + 1, np.bool_)
         for i, kinds in lasts.items():
-            tails = self._tails(i)
-            good = {
-                state
-                for state, tail in tails.items()
-                if self._undone(tail, space)
-                or all(follows(frozenset(tail), kind) for kind in kinds)
-            }
-            if not self._always_leads_to(i, good):
+            mine = number[self._of(i)]
+            for tail in {*mine.tolist()} - {-1}:
+                left_behind = tails[tail]
+                suits[tail] = self._undone(left_behind, space) or all(
+                    follows(left_behind, kind) for kind in kinds
+                )
+            if not self._always_leads_to(i, suits[mine]):
                 return False
         return True
 
     def _left_spaced(
         self, found: Iterable[tuple[int, int]], space: bytes
-    ) -> list[tuple[frozenset[int], int]]:
+    ) -> list[tuple[Left, int]]:
         """The lookaheads and prefix states behind white space, for each way to read it as ignored.
 
-        found: what is ignored there, with the prefix states behind it. In Lark's order there is one
-        way, or none that is sure.
+        None where a terminal that is no such way reads it, or a part of it.
         """
         read = sorted(pair for pair in found if self._matches(pair[0], space))
         ways = [({int(self._no_longer[self._state(i, space)])}, last) for i, last in read]
         if self._ordered and read:
-            reader, near = read[0][0], set(members(self._beside[read[0][0]]))
-            earlier = (int(self._no_match[self._start[j]]) for j in near if j < reader)
+            reader, near = read[0][0], np.flatnonzero(self._beside[read[0][0]])
             ways = ways[:1]
-            ways[0][0].update(self._after(lookahead, space) for lookahead in earlier)
-            if VIOLATED in ways[0][0] or near & {*self._within[reader]}:
+            ways[0][0].update(self._left_before(space)[near[near < reader]].tolist())
+            if VIOLATED in ways[0][0] or {*near.tolist()} & {*self._within[reader]}:
                 return []
         return [(frozenset(left - {SATISFIED}), last) for left, last in ways]
 
-    def can_follow(self) -> npt.NDArray[np.bool_]:
+    def can_follow(self) -> Flags:
         """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.
 
         From each state of i some text leads to where j has a text that leaves i as it is. More is
         tried than by `is_safe`: what separates i from what can follow it in particular, and letters
         that rid i of all that could be read instead.
         """
-        self._left = {}
-        spaces = [self._spaces(i) for i in range(self._count)]
-        texts = [self._texts(i, spaces[i]) for i in range(self._count)]
-        self._undone_by = {}
-        can = np.zeros((self._count + 1, self._count + 1), np.bool_)
-        can[-1] = [*map(bool, texts), True]
-        for i in range(self._count):
-            self._left = {space: self._left_by(space, self._near(i)) for space in spaces[i]}
-            ways: dict[tuple[bool, Lefts], set[int]] = {}
-            ends = self._rid_of_rivals(i)
-            ends.update((state, frozenset(tail)) for state, tail in self._tails(i).items())
-            for tail in {tail for _, tail in ends}:
-                ways.setdefault(self._lefts(tail), set()).update(s for s, t in ends if t == tail)
-            known: dict[frozenset[int], bool] = {}
-            for j in range(self._count + 1):
-                if j != self._count and not (j in self._ignored or self._follow[i] >> j & 1):
-                    continue
-                suiting = (states for lefts, states in ways.items() if self._suit(lefts, j, texts))
-                good = frozenset[int]().union(*suiting)
-                if good not in known:
-                    known[good] = self._always_leads_to(i, good)
-                can[i, j] = known[good]
+        near = [self._near(i) for i in range(self._count)]
+        spaces = [[s for s in SEPARATORS if self._separates(s, some)] for some in near]
+        number, tails = self._tails
+        left_by = [
+            {space: self._left_by(space, near[i]) for space in spaces[i]}
+            for i in range(self._count)
+        ]
+        rid = [self._rid_of_rivals(i) for i in range(self._count)]
+        lefts = [left for of in left_by for left in of.values()]
+        lefts += [left for found in rid for _, left in found]
+        texts = _Texts(self, spaces, [*tails, *lefts])
+        size = self._count + 1
+        wanted = [one | 1 << self._count for one in self._follow]
+        if self._ignored:
+            wanted = [one | sum(1 << i for i in set(self._ignored)) for one in wanted]
+        can = np.zeros((size, size), np.bool_)
+        can[-1] = [*map(texts.has_one, range(self._count)), True]
+        for i, following in enumerate(matrix(wanted, size)):
+            follows = _Follows(self, texts, left_by[i])
+            ends: dict[Left, set[int]] = {}
+            for state, tail in rid[i]:
+                ends.setdefault(tail, set()).add(state)
+            mine = self._of(i)
+            for state, tail in enumerate(number[mine].tolist(), mine.start):
+                if tail >= 0:
+                    ends.setdefault(tails[tail], set()).add(state)
+            good = np.zeros((mine.stop - mine.start, -(-size // 64)), np.uint64)
+            for tail, states in ends.items():
+                found = _words(follows.of(tail, wanted[i]), size)
+                good[np.array(sorted(states)) - mine.start] |= found
+            leads = self._led_to(i, good)[self._alive[mine]]
+            everywhere = np.bitwise_and.reduce(leads, axis=0).view(np.uint8)
+            bits = np.unpackbits(everywhere, count=size, bitorder="little")
+            can[i] = following & (bits == 1)
         return can
 
-    def _near(self, terminal: int) -> Container[int]:
-        """The terminals that the lexer may look for just behind a terminal."""
-        return _ALL if self.spurious else {*members(self._follow[terminal]), *self._ignored}
+    def _near(self, terminal: int) -> Flags:
+        """bool[n]: the terminals that the lexer may look for just behind a terminal."""
+        found: Flags = matrix([self._follow[terminal]], self._count)[0]
+        found[self._ignored] = True
+        found[:] |= bool(self.spurious)
+        return found
 
-    def _spaces(self, terminal: int) -> list[bytes]:
-        """White space that is read as ignored, or ends the text, behind a terminal."""
-        near = self._near(terminal)
-        return [s for s in SEPARATORS if self._ignored and self._separates(s, near)]
-
-    def _rid_of_rivals(self, terminal: int) -> set[tuple[int, frozenset[int]]]:
+    def _rid_of_rivals(self, terminal: int) -> set[tuple[int, Left]]:
         """(state, lookaheads left): a few equal bytes end the terminal, leaving no others.
 
         Whatever else has begun beside it, and in whatever state.
         """
-        rivals = [i for i in members(self._beside[terminal]) if i != terminal and self._ordered]
-        pending = np.unique(self._no_match[np.isin(self._terminal, rivals)])
+        rivals = self._beside[terminal].copy()
+        rivals[terminal] = False
+        pending = np.unique(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
         pending = pending[(pending != SATISFIED) & (pending != VIOLATED)]
         mine = np.flatnonzero(self._terminal == terminal)
-        found: set[tuple[int, frozenset[int]]] = set()
+        found: set[tuple[int, Left]] = set()
         for after, left in self._by_equal_bytes:
             reached, lefts = after[mine], left[pending]
             ended = (reached >= 0) & (self._ends[reached] > 0)
@@ -205,87 +233,74 @@ class Adjacency(Neighbours):
             found.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
         return found
 
-    def _left_by(self, space: bytes, near: Container[int] = _ALL) -> set[int]:
-        """The lookaheads that ignored white space leaves if terminals in `near` are looked for."""
+    def _left_before(self, space: bytes) -> Any:
+        """int32[n]: what behind a text is left of "this terminal does not match", for each."""
+        return self._behind(space)[self._no_match[self._start]]
+
+    def _separates(self, space: bytes, near: Flags) -> bool:
+        """Whether white space is always read as ignored, if terminals in `near` are looked for."""
+        reader = next((i for i in self._ignored if self._matches(i, space)), None)
+        if reader is None:
+            return False
+        taken = (self._left_before(space)[:reader] == VIOLATED) & near[:reader]
+        return not (self._ordered and taken.any())
+
+    def _left_by(self, space: bytes, near: Flags) -> Left:
+        """The lookaheads that white space leaves that is read so."""
         reader = next(i for i in self._ignored if self._matches(i, space))
         left = {int(self._no_longer[self._state(reader, space)])}
         if self._ordered:
-            earlier = (j for j in range(reader) if j in near)
-            left |= {self._after(int(self._no_match[self._start[j]]), space) for j in earlier}
-        return left - {SATISFIED}
+            left.update(self._left_before(space)[:reader][near[:reader]].tolist())
+        return frozenset(left - {SATISFIED})
 
-    def _ends_well(self, terminal: int, texts: list[Texts]) -> bool:
-        """Whether any lexeme of a terminal can end so that all that may follow can."""
-        tails = self._tails(terminal)
-        following = self._follow[terminal]
-        listed = [*members(following), self._count]
-        good = {s for s, tail in tails.items() if self._good(tail, listed, texts)}
-        return self._always_leads_to(terminal, good)
-
-    def _good(self, tail: set[int], following: Iterable[int], texts: list[Texts]) -> bool:
-        """Whether a lexeme that leaves these lookaheads stays as it is, whatever follows it.
-
-        following: terminals, or `_count` for the end of the text.
-        """
-        lefts = self._lefts(frozenset(tail))
-        return all(self._suit(lefts, i, texts) for i in following)
-
-    def _lefts(self, tail: frozenset[int]) -> tuple[bool, Lefts]:
-        """Whether the text may end where a lexeme leaves these lookaheads, and what is left then.
-
-        At once, or behind ignored white space.
-        """
-        behind = [left for space, left in self._left.items() if self._undone(tail, space)]
-        lefts = frozenset((tail, *map(frozenset, behind)))
-        return any(not any(self._violated_at_end[w] for w in left) for left in lefts), lefts
-
-    def _suit(self, lefts: tuple[bool, Lefts], i: int, texts: list[Texts]) -> bool:
-        """Whether a terminal, or the end of the text, can follow where one of `lefts` is left."""
-        if i == self._count:
-            return lefts[0]
-        return any(self._is_undone(left, i, texts[i]) for left in lefts[1])
-
-    def _is_undone(self, left: frozenset[int], terminal: int, texts: Texts) -> bool:
-        """Whether some text of a terminal satisfies all lookaheads."""
-        known = self._undone_by.get((left, terminal))
-        if known is None:
-            known = self._undone_by[left, terminal] = any(self._undone(left, x) for x in texts)
-        return known
-
-    def _undone(self, tail: Iterable[int], text: bytes) -> bool:
+    def _undone(self, tail: Left, text: bytes) -> bool:
         """Whether a text satisfies all lookaheads."""
-        return all(self._after(lookahead, text) == SATISFIED for lookahead in tail)
+        after = self._behind(text)
+        return all(after[lookahead] == SATISFIED for lookahead in tail)
 
-    def _always_leads_to(self, terminal: int, good: Collection[int]) -> bool:
+    def _of(self, terminal: int) -> slice:
+        """The states of a terminal."""
+        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1)).tolist()
+        return slice(first, last)
+
+    def _always_leads_to(self, terminal: int, good: Flags) -> bool:
         """Whether each state in which a terminal can still end leads to one of the good ones."""
-        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
-        nexts = np.maximum(self._tables.next[first:last] - first, -1)
-        alive = self._constant(kernels("grammar.tables").S_DISTANCE)[first:last] < FAR
-        ends = np.zeros(len(nexts) + 1, np.bool_)  # the last entry is for -1
-        ends[[state - first for state in good]] = True
-        leads = ends.copy()
-        if self.spurious or {*self._ignored} & {*self._renames[terminal]}:
-            taken, taking = self._lost_to_spurious(terminal, first)
-            leads[:-1] &= ~taken
-            nexts = np.where(taking, -1, nexts)
-        while True:
-            more = leads[:-1] | (ends | leads)[nexts].any(axis=1)
-            if (more == leads[:-1]).all():
-                return bool(leads[:-1][alive].all())
-            leads[:-1] = more
+        leads = self._led_to(terminal, good.astype(np.uint64)[:, None])
+        return bool(leads[self._alive[self._of(terminal)]].all())
 
-    def _lost_to_spurious(self, terminal: int, first: int) -> tuple[Any, Any]:
+    def _led_to(self, terminal: int, good: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """uint64[states, words]: what is good at a state of a terminal to which some bytes lead."""
+        mine = self._of(terminal)
+        nexts = np.maximum(self._tables.next[mine] - mine.start, -1)
+        barred = np.zeros((0, nexts.shape[1]), np.uint8)
+        leads = good.copy()
+        if self.spurious or {*self._ignored} & {*self._renames[terminal]}:
+            taken, taking = self._lost_to_spurious(terminal)
+            leads[taken] = 0
+            barred = taking.astype(np.uint8)
+        kernels("grammar.terminals").led_to(nexts, barred, good, leads)
+        return leads
+
+    @cached_property
+    def _alive(self) -> Flags:
+        """bool[states]: whether the terminal of a state can still end."""
+        found: Flags = self._constant(kernels("grammar.tables").S_DISTANCE) < FAR
+        return found
+
+    def _lost_to_spurious(self, terminal: int) -> tuple[Any, Any]:
         """Where spurious terminals may take the text of a terminal: its states, and bytes in them.
 
-        bool[states], bool[states, classes]. first: the terminal's first state.
+        bool[states], bool[states, classes].
         """
-        one, two = self._common(terminal)
+        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
+        one, two = self._common
+        mine = self._terminal[one] == terminal
+        one, two = one[mine], two[mine]
         readers, other = self._readers(terminal), self._terminal[two]
         before = sorted({i for i in self.spurious if i < max(readers)} - {*readers})
         instead = sorted({*self.spurious, *self._ignored} & {*self._renames[terminal]})
-        states = np.searchsorted(self._terminal, terminal + 1) - first
-        taken = np.zeros(states, np.bool_)
-        taking = np.zeros((states, self._tables.next.shape[1]), np.bool_)
+        taken = np.zeros(last - first, np.bool_)
+        taking = np.zeros((last - first, self._tables.next.shape[1]), np.bool_)
         ends = np.append(self._ends > 0, False)  # the last entry is for -1
         for spurious, there, then in (
             (before, self._no_match == VIOLATED, self._tables.watch[self._no_match] == VIOLATED),
@@ -297,58 +312,189 @@ class Adjacency(Neighbours):
             np.logical_or.at(taking, mine, then[its])
         return taken, taking
 
-    def _separates(self, text: bytes, near: Container[int] = _ALL) -> bool:
-        """Whether a text is always read as one of the ignored terminals, if others are `near`."""
-        for i in self._ignored:
-            if self._matches(i, text):
-                earlier = [j for j in range(i) if j in near] if self._ordered else []
-                starts = (int(self._no_match[self._start[j]]) for j in earlier)
-                return all(self._after(lookahead, text) != VIOLATED for lookahead in starts)
-        return False
+    def _short_texts(self, terminal: int, lookaheads: npt.NDArray[np.int32]) -> Iterator[Text]:
+        """Some short texts that are read as the terminal wherever it may stand.
 
-    def _texts(self, terminal: int, spaces: Sequence[bytes]) -> Texts:
-        """`_short_texts`, and for each of them one with something behind it that is ignored."""
+        Of each the lookahead states behind it, from some of them.
+        """
         if terminal in self.embedded:
-            return Texts(iter(self.embedded[terminal]))
-        found = self._short_texts(terminal)
-        return Texts(text + space for text in found for space in (b"", *spaces))
-
-    def _short_texts(self, terminal: int) -> Iterator[bytes]:
-        """Some short texts that are read as the terminal wherever it may stand."""
+            yield from (self._behind(text)[lookaheads] for text in self.embedded[terminal])
+            return
         rivals: list[int] = []
         if self._ordered:
             latest = max([terminal, *self._within[terminal]])
             kin = {terminal, *(i for i in self._within[terminal] if terminal in self._renames[i])}
-            beside = set(members(self._beside[terminal]))
-            rivals = [i for i in range(latest + 1) if i in beside and i not in kin]
-            rivals = [i for i in rivals if not set(self._within[i]) & kin]
+            beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
+            rivals = [i for i in beside if i not in kin and not {*self._within[i]} & kin]
+        pending = self._no_match[self._start[rivals]]
+        begun = np.concatenate([pending, lookaheads])
         listed = candidates(
             self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
         )
         for text in listed:
-            matched = (self._after(int(self._no_match[self._start[i]]), text) for i in rivals)
-            if any(lookahead == VIOLATED for lookahead in matched):
+            after = begun
+            for byte in text:
+                after = self._watch[self._class[byte]][after]
+            if rivals and (after[: len(rivals)] == VIOLATED).any():
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):
-                yield text
+                yield after[len(rivals) :]
 
-    def _tails(self, terminal: int) -> dict[int, set[int]]:
-        """For each state in which a terminal can end, the lookaheads that may be left behind."""
-        lexers = self._readers(terminal)
-        one, two = self._common(terminal)
+    @cached_property
+    def _tails(self) -> tuple[npt.NDArray[np.int64], list[Left]]:
+        """The sets of lookaheads that may be left behind lexemes.
+
+        int64[states], for each state in which its terminal can end the index of its set, else -1.
+        """
+        count, states, lookaheads = self._count, len(self._tables.next), len(self._tables.watch)
+        reads, latest = np.identity(count, np.bool_), np.arange(count)
+        for i in range(count):
+            readers = self._readers(i)
+            reads[i, readers], latest[i] = True, max(readers)
+        one, two = self._common
         ended = self._ends[one] > 0
         one, two = one[ended], two[ended]
-        other = self._terminal[two]
-        reads = np.isin(other, lexers)
-        left = np.where(reads, self._no_longer[two], self._no_match[two])
-        left[~reads & (left == VIOLATED)] = SATISFIED
-        counts = reads | (other < max(lexers))
-        found: dict[int, set[int]] = {}
-        for state, lookahead in zip(one[counts].tolist(), left[counts].tolist(), strict=True):
-            found.setdefault(state, set()).add(lookahead)
-        return {state: tail - {SATISFIED} for state, tail in found.items()}
+        terminal, other = self._terminal[one], self._terminal[two]
+        read = reads[terminal, other]
+        left = np.where(read, self._no_longer[two], self._no_match[two])
+        counts = np.where(read, left != SATISFIED, other < latest[terminal])
+        counts &= (left != SATISFIED) & (read | (left != VIOLATED))
+        pairs = np.unique(one[counts] * lookaheads + left[counts])
+        tails: dict[Left, int] = {frozenset(): 0}
+        found = np.where((self._ends > 0) & (self._terminal < count), 0, -1).astype(np.int64)
+        bounds = np.searchsorted(pairs, np.arange(states + 1) * lookaheads)
+        for state in np.flatnonzero(bounds[1:] > bounds[:-1]).tolist():
+            tail = frozenset((pairs[bounds[state] : bounds[state + 1]] % lookaheads).tolist())
+            found[state] = tails.setdefault(tail, len(tails))
+        return found, list(tails)
 
     def _readers(self, terminal: int) -> list[int]:
         """A terminal, and the patterns that may read it in its place (see `terminals.literals`)."""
-        beside = self._beside[terminal] if self._ordered else 0
-        return [terminal, *(i for i in self._within[terminal] if beside >> i & 1)]
+        beside = self._beside[terminal]
+        return [terminal, *(i for i in self._within[terminal] if self._ordered and beside[i])]
+
+
+class _Texts:
+    """Short texts of all terminals, each perhaps with ignored white space behind it.
+
+    Of a text only counts which lookaheads it satisfies. The first of each terminal are tried at
+    once for all, others one by one where these do not do.
+    """
+
+    def __init__(
+        self, of: Adjacency, spaces: Sequence[Sequence[bytes]], lefts: Iterable[Left]
+    ) -> None:
+        """spaces: what may be behind the texts of each terminal. lefts: all that will be asked."""
+        lookaheads = sorted(frozenset[int]().union(*lefts))
+        self._columns = {lookahead: column for column, lookahead in enumerate(lookaheads)}
+        self._more = [
+            self._distinct(of, i, behind, np.array(lookaheads, np.int32))
+            for i, behind in enumerate(spaces)
+        ]
+        self._made: list[list[Flags]] = [[] for _ in spaces]
+        self._suiting: dict[Left, int] = {}
+        self._tried: dict[tuple[Left, int], bool] = {}
+
+    @staticmethod
+    def _distinct(
+        of: Adjacency, terminal: int, spaces: Sequence[bytes], lookaheads: npt.NDArray[np.int32]
+    ) -> Iterator[list[Flags]]:
+        """bool[lookaheads]: which ones a text satisfies, for texts of a terminal that differ so.
+
+        Each time those of one text, with different white space.
+        """
+        seen: set[bytes] = set()
+        known: set[bytes] = set()
+        behind = [*{one.tobytes(): one for one in map(of._behind, spaces)}.values()]
+        for after in of._short_texts(terminal, lookaheads):
+            if (key := after.tobytes()) in known:
+                continue
+            known.add(key)
+            fresh = []
+            for left in (after, *(space[after] for space in behind)):
+                satisfied = left == SATISFIED
+                key = satisfied.tobytes()
+                if key not in seen:
+                    seen.add(key)
+                    fresh.append(satisfied)
+            yield fresh
+
+    def has_one(self, terminal: int) -> bool:
+        """Whether a terminal has a text."""
+        if not self._made[terminal]:
+            self._made[terminal] += next(self._more[terminal], ())
+        return bool(self._made[terminal])
+
+    @cached_property
+    def _first(self) -> tuple[Any, Flags]:
+        """The terminal of each first text, and which lookaheads it satisfies."""
+        made = [self._made[i] if self.has_one(i) else [] for i in range(len(self._made))]
+        owner = np.repeat(np.arange(len(made)), [*map(len, made)])
+        suit = np.array([*chain.from_iterable(made)], np.bool_)
+        return owner, suit.reshape(len(owner), len(self._columns))
+
+    def that_suit(self, left: Left) -> int:
+        """The terminals of which a first text satisfies all lookaheads, as a bit mask."""
+        found = self._suiting.get(left)
+        if found is None:
+            suiting = np.zeros(len(self._made), np.uint8)
+            owner, suit = self._first
+            suiting[owner[suit[:, self._columns_of(left)].all(axis=1)]] = 1
+            found = int.from_bytes(np.packbits(suiting, bitorder="little").tobytes(), "little")
+            self._suiting[left] = found
+        return found
+
+    def one_suits(self, left: Left, terminal: int) -> bool:
+        """Whether any text of a terminal satisfies all lookaheads."""
+        key = (left, terminal)
+        if key not in self._tried:
+            columns = self._columns_of(left)
+            self._tried[key] = any(text[columns].all() for text in self._all(terminal))
+        return self._tried[key]
+
+    def _columns_of(self, left: Left) -> list[int]:
+        return [self._columns[lookahead] for lookahead in left]
+
+    def _all(self, terminal: int) -> Iterator[Flags]:
+        """All texts of a terminal, made as far as somebody iterates."""
+        yield from self._made[terminal]
+        for fresh in self._more[terminal]:
+            self._made[terminal] += fresh
+            yield from fresh
+
+
+class _Follows:
+    """What can follow a lexeme so that it stays as it is, at once or behind ignored white space."""
+
+    def __init__(self, of: Adjacency, texts: _Texts, left_by: Mapping[bytes, Left]) -> None:
+        """left_by: what white space leaves that may stand there."""
+        self._of, self._texts, self._left_by = of, texts, left_by
+        self._ways: dict[Left, list[Left]] = {}
+
+    def of(self, tail: Left, wanted: int, *, all_or_none: bool = False) -> int:
+        """Those of some terminals, the end among them, that can follow; tail: what a lexeme leaves.
+
+        Bit masks; the end is behind the terminals. all_or_none: whether, if one cannot, it does not
+        matter which others can.
+        """
+        ways = self._ways.get(tail)
+        if ways is None:
+            behind = [left for s, left in self._left_by.items() if self._of._undone(tail, s)]
+            ways = self._ways[tail] = [*dict.fromkeys([tail, *behind])]
+        end, found = 1 << self._of._count, 0
+        violated = self._of._violated_at_end
+        if any(not any(violated[w] for w in left) for left in ways):
+            found = end
+        for left in ways:
+            found |= self._texts.that_suit(left)
+        for i in members(wanted & ~found & ~end):
+            if any(self._texts.one_suits(left, i) for left in ways):
+                found |= 1 << i
+            elif all_or_none:
+                break
+        return found & wanted
+
+
+def _words(bits: int, size: int) -> npt.NDArray[np.uint64]:
+    """uint64[words]: a bit mask of `size` bits."""
+    return np.frombuffer(bits.to_bytes(8 * -(-size // 64), "little"), np.uint64)

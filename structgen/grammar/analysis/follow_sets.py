@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from structgen.grammar.ir import Grammar
 
@@ -17,30 +18,52 @@ def members(mask: int) -> Iterable[int]:
 
 def follow_sets(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], int]:
     """For each terminal those that may follow it directly; and those that may come first."""
-    rules = [(rule.name, a) for rule in grammar.rules.values() for a in rule.alternatives]
+    rules = [(name, a) for name in inner_first(grammar) for a in grammar.rules[name].alternatives]
     empty: set[str] = set()
     first = {name: 1 << i for name, i in numbers.items()} | dict.fromkeys(grammar.rules, 0)
     last = dict(first)
     grown = True
     while grown:
-        before = (len(empty), sum(map(int.bit_count, first.values())),
-                  sum(map(int.bit_count, last.values())))  # fmt: skip
+        grown = False
         for name, parts in rules:
-            if empty.issuperset(parts):
+            if name not in empty and empty.issuperset(parts):
                 empty.add(name)
+                grown = True
             for ends, ordered in ((first, parts), (last, parts[::-1])):
+                found = ends[name]
                 for part in ordered:
-                    ends[name] |= ends[part]
+                    found |= ends[part]
                     if part not in empty:
                         break
-        grown = before != (len(empty), sum(map(int.bit_count, first.values())),
-                           sum(map(int.bit_count, last.values())))  # fmt: skip
-    follow = [0] * len(numbers)
+                if found != ends[name]:
+                    ends[name] = found
+                    grown = True
+    behind = dict.fromkeys(first, 0)
     for _, parts in rules:
         for i, part in enumerate(parts):
             for after in parts[i + 1 :]:
-                for terminal in members(last[part]):
-                    follow[terminal] |= first[after]
+                behind[part] |= first[after]
                 if after not in empty:
                     break
+    follow = [0] * len(numbers)
+    for part, following in behind.items():
+        for terminal in members(last[part] if following else 0):
+            follow[terminal] |= following
     return follow, first[grammar.start]
+
+
+def inner_first(grammar: Grammar) -> list[str]:
+    """The names of all rules, those that a rule uses before it where no rule uses itself."""
+    found: dict[str, None] = {}
+    begun: set[str] = set()
+    todo = [(name, False) for name in reversed([*grammar.rules])]
+    while todo:
+        name, is_done = todo.pop()
+        if is_done:
+            found[name] = None
+        elif name not in begun:
+            begun.add(name)
+            todo.append((name, True))
+            used = dict.fromkeys(chain.from_iterable(grammar.rules[name].alternatives))
+            todo += [(part, False) for part in used if part in grammar.rules]
+    return list(found)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.kernels.build.loader import kernels
+
+Flags = npt.NDArray[np.bool_]
+PAIRS = 1 << 12  # of states, for which there is room at first
 
 
 class Neighbours:
@@ -25,12 +29,13 @@ class Neighbours:
         grammar: Grammar,
         terminals: list[Terminal],
         tables: Any,
-        terminal_sets: Iterable[int],
+        terminal_sets: Iterable[int] | None,
         embedded: Mapping[int, list[bytes]],
     ) -> None:
         """terminal_sets: sets that the lexer may look for at once, ignored ones aside.
 
-        embedded: beginnings of the texts of embedded specs, by their terminals.
+        None: what may follow each terminal, and what may come first; each set is part of one of
+        these. embedded: beginnings of the texts of embedded specs, by their terminals.
         """
         k = kernels("grammar.tables")
         self._tables = tables
@@ -48,8 +53,8 @@ class Neighbours:
          self._violated_at_end) = kept  # fmt: skip
         by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
         self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
-        self._after_texts: dict[tuple[int, bytes], int] = {}
-        self._commons: dict[int, tuple[Any, Any]] = {}
+        self._watch = np.ascontiguousarray(tables.watch.T)  # a row for each class of bytes
+        self._behind_texts: dict[bytes, npt.NDArray[np.int32]] = {}
         self._ordered = grammar.lexing != "free"
         self.spurious: set[int] = set()
         self._count = len(terminals)
@@ -59,21 +64,26 @@ class Neighbours:
         self.embedded = embedded
         self._ignored = [numbers[name] for name in grammar.ignore]
         self._follow, first = follow_sets(grammar, numbers)
+        directly = [first, *self._follow]
         if grammar.layout is not None:
             self._lay_out(numbers, grammar.layout)
-        ignored = sum(1 << i for i in set(self._ignored))
         everything = first
         for following in self._follow:
             everything |= following
         for i in self._ignored:
             self._follow[i] |= everything
-        self._beside = [ignored] * self._count
-        anywhere = ignored
+        anywhere = sum(1 << i for i in set(self._ignored))
         if grammar.layout is not None and grammar.layout.newline in numbers:
             anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
-        for terminal_set in terminal_sets:
-            for i in members(terminal_set | anywhere):
-                self._beside[i] |= terminal_set | anywhere
+        sets = directly if terminal_sets is None else terminal_sets
+        self._beside = self._together(one | anywhere for one in set(sets))
+
+    def _together(self, sets: Iterable[int]) -> Flags:
+        """bool[terminals, terminals]: which terminals are in one of some sets together."""
+        found = np.zeros((self._count, self._count), np.bool_)
+        for row in matrix(list(sets), self._count) if self._ordered else ():
+            found[row] |= row
+        return found
 
     def _lay_out(self, numbers: dict[str, int], layout: Indentation) -> None:
         """Line breaks may stand anywhere in brackets; indents and dedents have no text."""
@@ -91,18 +101,17 @@ class Neighbours:
 
     def follow_classes(self) -> npt.NDArray[np.uint8]:
         """uint8[terminals, classes]: whether a byte of a class can follow a terminal."""
-        nexts = self._tables.next
-        found = np.zeros((max(1, self._count), nexts.shape[1]), np.uint8)
-        for i, following in enumerate(self._follow):
-            for j in {*members(following), *self._ignored}:
-                found[i] |= nexts[self._start[j]] >= 0
-        return found
+        if not self._count:
+            return np.zeros((1, self._tables.next.shape[1]), np.uint8)
+        following = matrix(self._follow, self._count)
+        following[:, self._ignored] = True
+        return product(following, self._tables.next[self._start] >= 0).astype(np.uint8)
 
     def last_bytes(self, behind: Iterable[int]) -> frozenset[int]:
         """The bytes with which terminals end that may stand in front of any of some."""
         wanted = sum(1 << terminal for terminal in behind)
         nexts, found = self._tables.next, np.zeros(self._tables.next.shape[1], np.bool_)
-        for i, following in enumerate(self._follow):
+        for i, following in enumerate(self._follow if wanted else ()):
             if following & wanted or i in self._ignored:
                 mine = nexts[self._terminal == i]
                 found |= ((mine >= 0) & (self._ends[mine] > 0)).any(axis=0)
@@ -115,11 +124,11 @@ class Neighbours:
         """
         found = np.zeros((max(1, self._count), max(1, self._count)), np.uint8)
         if self._ordered:
-            for i in range(self._count):
-                one, two = self._common(i)
-                other = self._terminal[two]
-                competing = ((self._ends[one] > 0) | (self._ends[two] > 0)) & (other != i)
-                found[i, other[competing]] = found[other[competing], i] = 1
+            one, two = self._common
+            competing = (self._ends[one] > 0) | (self._ends[two] > 0)
+            one, two = self._terminal[one[competing]], self._terminal[two[competing]]
+            found[one, two] = 1
+            np.fill_diagonal(found, 0)
         commits = self._ends == kernels("grammar.lexer").COMMITS
         for i in set(self._terminal[commits].tolist()):  # it ends what is read beside it
             found[i, :] = found[:, i] = 1
@@ -133,15 +142,15 @@ class Neighbours:
         bounds, values = self._constant(start).tolist(), self._constant(listed).tolist()
         return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
 
-    def _after(self, lookahead: int, text: bytes) -> int:
-        """The lookahead state behind some bytes."""
-        known = self._after_texts.get((lookahead, text))
-        if known is None:
-            known = lookahead
+    def _behind(self, text: bytes) -> npt.NDArray[np.int32]:
+        """int32[lookahead states]: the state of the lookahead DFA behind some bytes, from each."""
+        found = self._behind_texts.get(text)
+        if found is None:
+            found = np.arange(len(self._tables.watch), dtype=np.int32)
             for byte in text:
-                known = int(self._tables.watch[known, self._class[byte]])
-            self._after_texts[lookahead, text] = known
-        return known
+                found = self._watch[self._class[byte]][found]
+            self._behind_texts[text] = found
+        return found
 
     def _state(self, terminal: int, text: bytes) -> int:
         """The state of a terminal's DFA behind some bytes, or -1."""
@@ -156,22 +165,39 @@ class Neighbours:
         state = self._state(terminal, text)
         return state >= 0 and bool(self._ends[state])
 
-    def _common(self, terminal: int) -> tuple[Any, Any]:
+    @cached_property
+    def _common(self) -> tuple[Any, Any]:
         """The states to which texts lead: of a terminal, and of itself or one beside it (pairs)."""
-        if terminal not in self._commons:
-            nexts, count = self._tables.next, len(self._tables.next)
-            first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
-            beside = members(self._beside[terminal]) if self._ordered else ()
-            two = self._start[sorted({terminal, *beside})]
-            one = np.full(len(two), self._start[terminal])
-            seen = np.zeros((last - first) * count, np.bool_)
-            while len(one):
-                after, beyond = nexts[one], nexts[two]
-                both = (after >= 0) & (beyond >= 0)
-                pairs = (after[both].astype(np.int64) - first) * count + beyond[both]
-                pairs = np.unique(pairs[~seen[pairs]])
-                seen[pairs] = True
-                one, two = first + pairs // count, pairs % count
-            pairs = np.flatnonzero(seen)
-            self._commons[terminal] = first + pairs // count, pairs % count
-        return self._commons[terminal]
+        k, room = kernels("grammar.terminals"), PAIRS
+        beside = np.ascontiguousarray(self._beside, np.uint8)
+        while True:
+            queue, seen = np.empty(room, np.int64), np.full((4 * room, 2), -1, np.int64)
+            count = k.paired_states(self._tables.next, self._start, beside, queue, seen)
+            if count >= 0:
+                break
+            room *= 4
+        one, two = queue[:count] >> 32, queue[:count] & (1 << 32) - 1
+        itself = np.flatnonzero(self._terminal < self._count)
+        return np.concatenate([one, two, itself]), np.concatenate([two, one, itself])
+
+
+def product(one: Flags, other: Flags) -> Flags:
+    """bool[n, k]: the product of boolean matrices, bool[n, m] and bool[m, k].
+
+    By words of bits: those of numbers are left to threads, which take longer to begin than this.
+    """
+    words = -(-other.shape[1] // 64)
+    padded = np.zeros((other.shape[0], 64 * words), np.bool_)
+    padded[:, : other.shape[1]] = other
+    rows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+    found = np.bitwise_or.reduce(np.where(one[:, :, None], rows, np.uint64(0)), axis=1)
+    bits = np.unpackbits(found.view(np.uint8), axis=1, count=other.shape[1], bitorder="little")
+    return bits.astype(np.bool_)
+
+
+def matrix(sets: list[int], count: int) -> Flags:
+    """bool[sets, count]: the bits of each set."""
+    size = count + 7 >> 3
+    data = b"".join(one.to_bytes(size, "little") for one in sets)
+    rows = np.frombuffer(data, np.uint8).reshape(len(sets), size)
+    return np.unpackbits(rows, axis=1, count=count, bitorder="little").astype(np.bool_)

@@ -15,17 +15,19 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from structgen.grammar.analysis.follow_sets import inner_first
+from structgen.grammar.analysis.neighbours import product
 from structgen.grammar.ir import Grammar
 from structgen.util.cancellation import checkpoint
 
-Relation = npt.NDArray[np.float32]  # [before, last]: 1 where some way leads from one to the other
-Vector = npt.NDArray[np.float32]  # by terminal: 1 or 0
+Relation = npt.NDArray[np.bool_]  # [before, last]: whether some way leads from one to the other
+Vector = npt.NDArray[np.bool_]  # by terminal
 
 
 class Relations:
     """The relations of a grammar's names; n terminals, and number n is the start and the end.
 
-    steps: float32[n + 1, n + 1], whether j can follow i, perhaps with ignored ones between.
+    steps: bool[n + 1, n + 1], whether j can follow i, perhaps with ignored ones between.
     """
 
     def __init__(
@@ -38,10 +40,9 @@ class Relations:
         """can_follow: bool[n + 1, n + 1], of `Adjacency.can_follow`."""
         self._grammar, self._numbers, self._ignored = grammar, numbers, list(ignored)
         self._size = len(can_follow)
-        self.steps: Relation = can_follow.astype(np.float32)
+        self.steps: Relation = can_follow.copy()
         for one in self._ignored:  # as S. Warshall has it
-            skipped = np.outer(self.steps[:, one], self.steps[one])
-            self.steps = np.maximum(self.steps, skipped)
+            self.steps |= np.outer(self.steps[:, one], self.steps[one])
         self._of: dict[str, Relation] = {}
         self._relate()
 
@@ -63,27 +64,27 @@ class Relations:
                     if not ways[i][reached].all():
                         return False
         start = self._grammar.start
-        whole = self._relation(start) @ self.steps[:, -1]
-        can_end = self.steps[:-1, -1] > 0
+        whole = _leads_to(self._relation(start), self.steps[:, -1])
+        can_end = self.steps[:-1, -1]
         last[start][self._ignored] = True  # and last, too
         first = [*self._ignored, -1]  # what is ignored may come first
-        return bool((whole[first] > 0).all() and can_end[last[start][:-1]].all())
+        return bool(whole[first].all() and can_end[last[start][:-1]].all())
 
     def _ways(self, parts: Sequence[str]) -> list[Vector]:
         """For each place of some parts, behind which terminals the rest can be read in some way."""
-        found = [np.ones(self._size, np.float32)]
+        found = [np.ones(self._size, np.bool_)]
         for part in reversed(parts):
             number, behind = self._numbers.get(part), found[-1]
             if number is None:
-                found.append(np.minimum(self._relation(part) @ behind, 1))
+                found.append(_leads_to(self._relation(part), behind))
             else:
-                found.append(self.steps[:, number] * behind[number])
+                found.append(self.steps[:, number] & behind[number])
         return found[::-1]
 
     def _relation(self, rule: str) -> Relation:
         """Between the terminal before a rule and the last one that it reads."""
         found = self._of.get(rule)
-        return np.zeros((self._size, self._size), np.float32) if found is None else found
+        return np.zeros((self._size, self._size), np.bool_) if found is None else found
 
     def _product(self, parts: Sequence[str]) -> Relation:
         """The relation of a sequence. From its first terminal on that alone matters."""
@@ -92,24 +93,21 @@ class Relations:
             number = self._numbers.get(part)
             if number is not None:
                 before = self.steps[:, number]
-                before = before if found is None else np.minimum(found @ before, 1)
+                before = before if found is None else _leads_to(found, before)
                 return np.outer(before, self._behind(number, parts[i + 1 :]))
             relation = self._relation(part)
-            found = relation if found is None else np.minimum(found @ relation, 1)
-        return np.identity(self._size, np.float32) if found is None else found
+            found = relation if found is None else product(found, relation)
+        return np.identity(self._size, np.bool_) if found is None else found
 
     def _behind(self, number: int, parts: Sequence[str]) -> Vector:
         """With which terminals a sequence can end that is read behind a terminal."""
-        found = np.zeros(self._size, np.float32)
-        found[number] = 1
+        found: Vector = np.arange(self._size) == number
         for part in parts:
             other = self._numbers.get(part)
             if other is None:
-                found = np.minimum(found @ self._relation(part), 1)
+                found = _leads_to(self._relation(part).T, found)
             else:
-                can_follow = min(float(found @ self.steps[:, other]), 1.0)
-                found = np.zeros(self._size, np.float32)
-                found[other] = can_follow
+                found = (np.arange(self._size) == other) & self.steps[found, other].any()
         return found
 
     def _relate(self) -> None:
@@ -119,17 +117,26 @@ class Relations:
         for rule in rules.values():
             for part in chain.from_iterable(rule.alternatives):
                 users.get(part, {})[rule.name] = None
-        todo = dict.fromkeys(rules)
+        todo = set(rules)
+        ordered = inner_first(self._grammar)
+        times: dict[str, int] = {}  # how often the relation of a rule has grown,
+        seen: dict[tuple[str, tuple[str, ...]], list[int]] = {}  # and had when it was last used
         while todo:
-            checkpoint()
-            name = next(iter(todo))
-            del todo[name]
-            before = found = self._relation(name)
-            for parts in rules[name].alternatives:
-                found = np.maximum(found, self._product(parts))
-            if (found != before).any():
-                self._of[name] = found
-                todo |= users[name]
+            for name in ordered:
+                checkpoint()
+                if name not in todo:
+                    continue
+                todo.remove(name)
+                before = found = self._relation(name)
+                for parts in rules[name].alternatives:
+                    of = [times.get(part, 0) for part in parts]
+                    if seen.get((name, parts)) != of:
+                        seen[name, parts] = of
+                        found = found | self._product(parts)
+                if (found != before).any():
+                    self._of[name] = found
+                    times[name] = times.get(name, 0) + 1
+                    todo.update(users[name])
 
     def _last(self) -> tuple[dict[str, npt.NDArray[np.bool_]], set[str]]:
         """The terminals with which each name may end; and the names that may be empty."""
@@ -154,3 +161,9 @@ class Relations:
                     last[rule.name] = found
                     grown = True
         return last, empty
+
+
+def _leads_to(relation: Relation, good: Vector) -> Vector:
+    """From where a relation leads to one of the good ones."""
+    found: Vector = np.logical_or.reduce(relation[:, good], axis=1)
+    return found

@@ -13,15 +13,17 @@ import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from structgen.grammar.analysis.follow_sets import members
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import REC_SIZE
-from structgen.util.cancellation import checkpoint
 
 if TYPE_CHECKING:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
 
-MAX_SETS = 30_000
+SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
 MOST_LOOKED_AT = 600  # sets of stacks
 MOST_INTS = 64  # in each of them
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
@@ -107,19 +109,27 @@ class StackTops:
 
         Past MAX_SETS the set of all terminals.
         """
-        queue = [self.of.start]
-        seen = set(queue)
-        found = set()
-        for tops in queue:
-            checkpoint()
-            steps = self.steps(tops)
-            found.add(sum(1 << terminal for terminal in steps))
-            fresh = set(steps.values()) - seen
-            seen |= fresh
-            queue += fresh
-            if len(queue) > MAX_SETS:
+        k, listed = (
+            kernels("grammar.terminals"),
+            [step for moves in self._moves for step in moves.items()],
+        )
+        starts = np.cumsum([0, *map(len, self._moves)], dtype=np.int32)
+        terminals = np.array([terminal for terminal, _ in listed], np.int32)
+        targets = _words([items for _, items in listed], len(self._moves))
+        after = np.zeros((self.of.terminals, targets.shape[1]), np.uint64)
+        room = SOME_SETS
+        while True:
+            queue = np.zeros((room, targets.shape[1]), np.uint64)
+            queue[:1] = _words([self.of.start], len(self._moves))
+            begins = np.zeros((room, -(-self.of.terminals // 64)), np.uint64)
+            slots = np.full(4 * room, -1, np.int32)
+            count = k.item_sets(starts, terminals, targets, queue, begins, after, slots)
+            if count >= 0:
+                break
+            room *= 4
+            if room > 4 * MAX_SETS:
                 return [(1 << self.of.terminals) - 1]
-        return list(found)
+        return list({int.from_bytes(row.tobytes(), "little") for row in begins[:count]})
 
     def _solved(self) -> list[int]:
         """For each item what can come up where it ends; for each name where a call of it does.
@@ -180,9 +190,9 @@ def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[
     k, items = kernels("grammar.tables"), automaton.items
     ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
     missing = {terminal_set | ignored for terminal_set in terminal_sets}
-    scan = kernels("grammar.indentation").scan_laid
+    scan_each = kernels("grammar.terminals").scan_each
     queue = [automaton.threads(automaton.start)[0][1]]
-    seen, found = set(queue), set()
+    seen, found, out = set(queue), set(), np.zeros(items.terminals, np.int64)
     for stacks in queue:
         if automaton.field(stacks, REC_SIZE) > MOST_INTS:
             return []
@@ -191,9 +201,16 @@ def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[
         allowed = automaton.allowed_terminals(stacks)
         found.add(sum(1 << terminal for terminal in allowed))
         missing -= found
-        for terminal in allowed:
-            after = automaton.ask(scan, stacks, terminal)
+        automaton.ask(scan_each, stacks, out)
+        for after in dict.fromkeys(out[: len(allowed)].tolist()):
             if after >= 0 and after not in seen and len(queue) < MOST_LOOKED_AT:
                 seen.add(after)
                 queue.append(after)
     return list(found)
+
+
+def _words(sets: list[int], count: int) -> npt.NDArray[np.uint64]:
+    """uint64[sets, words]: the bits of sets of `count` items."""
+    size = 8 * -(-count // 64)
+    data = b"".join(one.to_bytes(size, "little") for one in sets)
+    return np.frombuffer(data, np.uint64).reshape(len(sets), size // 8).copy()

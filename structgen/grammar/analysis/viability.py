@@ -71,7 +71,10 @@ class Viability:
     def _decided(self, thread: Thread) -> bool:
         if self._automaton.guard is not None and thread[2]:
             return self._decided_guarded(thread, self._automaton.guard)
-        known = self._found(thread, FEW_POSITIONS if self._safe else SOME_POSITIONS, self._is_kept)
+        known = None
+        if self._ordered or self._laid_out:  # where cut freely, `prove` decides, and sooner
+            most = FEW_POSITIONS if self._safe else SOME_POSITIONS
+            known = self._found(thread, most, self._is_kept)
         if known is None and not self._laid_out:
             known = self.prove(thread)
         if known is None:

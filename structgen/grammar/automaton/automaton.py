@@ -96,7 +96,7 @@ class GrammarAutomaton(Automaton):
         adjacency = self._adjacency(used, terminals, samples, syntax.start)
         self.bytes_before_embedded = adjacency.last_bytes(samples)
         self.follow = adjacency.follow_classes()
-        safe = used.layout is not None or self._is_safe(used, adjacency)
+        safe = used.layout is not None or self._is_safe(used, terminals, adjacency)
         viability = kernels("grammar.viability")
         self.tables.info[self._k.CHECKED] = viability.DOUBTED if safe else viability.ALWAYS
         if not safe and not self._viability.decide(self.threads(self.start)[0]):
@@ -120,26 +120,32 @@ class GrammarAutomaton(Automaton):
             )
         self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, lookaheads)
 
-    def _is_safe(self, grammar: Grammar, adjacency: Adjacency) -> bool:
+    def _is_safe(self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency) -> bool:
         """Whether it can be shown once for all that lexer and parser lead to no dead end.
 
         Otherwise each thread is checked when it is met (`analysis.viability`).
         """
         if self.commits and len(self.tables.watch) > 2:
             return False
-        k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
         variants = grammar.variants
         if variants is not None and variants.may_get_stuck:
             return False
         if grammar.lexing == "free" and len(self.tables.watch) == 2:
             return True  # no terminal has a condition on what follows
+        k, choice = kernels("grammar.lalr_guided"), self.tables.info[self._k.CHOICE]
         if choice != k.ERRS and adjacency.is_safe():
             return True
         if choice != k.READS_ALL:
             return False
-        numbers = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
-        if variants is not None:
-            return adjacency.keeps_apart(variants, numbers)
+        if grammar.lexing != "free" and grammar.lalr is None:
+            terminal_sets = StackTops(self.items).all_terminal_sets()
+            met = reached_soon(self, terminal_sets) or terminal_sets
+            adjacency = Adjacency(grammar, terminals, self.tables, met, adjacency.embedded)
+            if adjacency.is_safe():
+                return True
+        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+        if grammar.variants is not None:
+            return adjacency.keeps_apart(grammar.variants, numbers)
         ignored = [numbers[name] for name in grammar.ignore]
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()
@@ -155,24 +161,17 @@ class GrammarAutomaton(Automaton):
 
         embedded: sample texts of embedded specs. top: the item to begin with.
         """
-        guide = None
-        terminal_sets: list[int] = []
-        if grammar.lalr is not None:
-            numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
-            guide = Guide(grammar, grammar.lalr, numbers)
-            terminal_sets = guide.terminal_sets()
-        elif grammar.lexing != "free":
-            terminal_sets = StackTops(self.items).all_terminal_sets()
-        adjacency = Adjacency(grammar, terminals, self.tables, terminal_sets, embedded)
+        if grammar.lalr is None:
+            adjacency = Adjacency(grammar, terminals, self.tables, None, embedded)
+            self.competing = adjacency.competing()
+            return adjacency
+        numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
+        guide = Guide(grammar, grammar.lalr, numbers)
+        adjacency = Adjacency(grammar, terminals, self.tables, guide.terminal_sets(), embedded)
         self.competing = adjacency.competing()
-        if guide is not None:
-            self.tables = guide.guided(self.tables, self.competing)
-            adjacency.spurious = guide.spurious
-            self.start = self.ask(kernels("grammar.start").begin, top)
-        elif (
-            grammar.layout is None and terminal_sets and (met := reached_soon(self, terminal_sets))
-        ):
-            adjacency = Adjacency(grammar, terminals, self.tables, met, embedded)
+        self.tables = guide.guided(self.tables, self.competing)
+        adjacency.spurious = guide.spurious
+        self.start = self.ask(kernels("grammar.start").begin, top)
         return adjacency
 
     def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:

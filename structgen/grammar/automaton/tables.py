@@ -244,40 +244,34 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
     lookaheads = [len(a.lookahead) - 2 for a in automata]
     state_at = np.cumsum([0, *sizes])[:-1]
     lookahead_at = np.cumsum([0, *lookaheads])[:-1]
-
-    def shifted(values: Any, by: int, first: int) -> Any:
-        return np.where(values < first, values, values + by)
-
-    after = [shifted(a.next, at, 0) for a, at in zip(automata, state_at, strict=True)]
-    sinks = np.repeat(np.array([[0], [1]]), 256, axis=1)
-    none = np.zeros(0, np.int32)
-    lookahead = [
-        shifted(a.lookahead[2:], at, 2) for a, at in zip(automata, lookahead_at, strict=True)
-    ]
-    nexts, next_lookaheads = (
-        np.concatenate([sinks[:0], *after]),
-        np.concatenate([sinks, *lookahead]),
-    )
-    white = np.zeros((1, 256), np.int32)
+    white = np.zeros(256, np.int32)
     if laid:  # what a byte adds to the width of a line; -1 begins a line
-        white[0, [ord("\n"), ord(" "), ord("\t")]] = -1, 1, 2
-    columns, classes = distinct_columns(np.concatenate([nexts, next_lookaheads, white]))
-    pairs = list(zip(automata, lookahead_at, strict=True))
+        white[[ord("\n"), ord(" "), ord("\t")]] = -1, 1, 2
+    columns, classes = distinct_columns(np.stack([white, *(a.classes for a in automata)]))
+
+    def side_by_side(parts: list[Any], shift: Any, first: int, before: Any) -> Any:
+        """Tables in a row, behind another one; numbers from `first` on are shifted for each."""
+        found = np.concatenate([before[:0], *parts])
+        by = np.repeat(shift, [*map(len, parts)]).reshape(-1, *[1] * (found.ndim - 1))
+        shifted = np.where(found < first, found, found + by)
+        return np.ascontiguousarray(np.concatenate([before, shifted]), np.int32)
+
+    sinks = np.repeat(np.array([[0], [1]], np.int32), len(columns), axis=1)
+    nexts = side_by_side([a.next[:, columns] for a in automata], state_at, 0, sinks[:0])
+    lookahead = side_by_side([a.lookahead[2:, columns] for a in automata], lookahead_at, 2, sinks)
+    violated_at_end: list[Any] = [[False, True], *(a.violated_at_end[2:] for a in automata)]
+    none = np.zeros(0, np.int32)
     states = {
-        "columns": white[0, columns],
+        "columns": white[columns],
         "start": state_at,
         "terminal": np.repeat(np.arange(len(sizes)), sizes),
         "ends": np.concatenate([none, *(a.accepts for a in automata)]),
-        "no_longer": np.concatenate([none, *(shifted(a.no_longer, at, 2) for a, at in pairs)]),
-        "no_match": np.concatenate([none, *(shifted(a.no_match, at, 2) for a, at in pairs)]),
+        "no_longer": side_by_side([a.no_longer for a in automata], lookahead_at, 2, none),
+        "no_match": side_by_side([a.no_match for a in automata], lookahead_at, 2, none),
         "distance": np.concatenate([none, *(a.distance for a in automata)]),
-        "violated_at_end": np.concatenate(
-            [[False, True], *(a.violated_at_end[2:] for a in automata)]
-        ),
+        "violated_at_end": np.concatenate(violated_at_end),
     }
-    small = np.ascontiguousarray(nexts[:, columns], np.int32)
-    small_lookahead = np.ascontiguousarray(next_lookaheads[:, columns], np.int32)
-    return small, small_lookahead, classes, states
+    return nexts, lookahead, classes, states
 
 
 def grown(tables: Any, what: int) -> Any:

@@ -20,6 +20,7 @@ from structgen.grammar.terminals.automata import (
     Automata,
     automata_of,
     distances,
+    distinct_columns,
     minimised,
 )
 from structgen.kernels.build.loader import kernels
@@ -56,6 +57,7 @@ def guard_automata(guard: Guard) -> Automata:
         lookahead=lookahead,
         violated_at_end=violated_at_end,
         distance=none,
+        classes=distinct_columns(lookahead)[1],
     )
 
 
@@ -71,7 +73,9 @@ def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, An
     hopeless = np.append(distances(table, accepts) < 0, False)  # the last entry is for -1
     after = np.where(hopeless[table], -1, table)
     both = np.concatenate([after, np.where(free.next < 0, -1, free.next + last)])
-    least, number = minimised(both, np.concatenate([accepts, free.accepts]), None)
+    columns, classes = distinct_columns(both)
+    least, number = minimised(both[:, columns], np.concatenate([accepts, free.accepts]), None)
+    least = least[:, classes]
     count = int(number[:last].max()) + 1  # the automaton's own states come first
     open_ = np.zeros(len(least) + 1, np.bool_)
     open_[number[last:]] = True

@@ -22,6 +22,7 @@ from structgen.grammar.terminals.automata import (
     Ints,
     assembled,
     distances,
+    distinct_columns,
 )
 from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
@@ -66,9 +67,10 @@ def lookahead_automata(
         no_match[0] = first[complement(matched)]
         for state, row in enumerate(table):  # each state is found before what it leads to
             no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
-    return assembled(
-        table, (accepts, no_longer, no_match), lookahead, violated_at_end, distances(table, accepts)
-    )
+    of = accepts, no_longer, no_match
+    columns, classes = distinct_columns(np.concatenate([table, lookahead]))
+    table, lookahead = table[:, columns], lookahead[:, columns]
+    return assembled(table, of, lookahead, violated_at_end, distances(table, accepts), classes)
 
 
 def _rest_of(vector: Vector | None) -> Regex | None:

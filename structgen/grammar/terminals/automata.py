@@ -7,8 +7,8 @@ holds whatever follows, `VIOLATED` that it fails whatever follows, and each othe
 it fails if the text ends now (`violated_at_end`). Every state of a terminal's DFA names the
 lookahead states in which it leaves the two conditions (`no_longer`, `no_match`).
 
-All DFAs are minimised (E. Moore, "Gedanken-experiments on sequential machines", 1956), whole rounds
-at a time with numpy. Keywords and texts of fixed length, by far the most terminals, have direct
+All DFAs are minimised (E. Moore, "Gedanken-experiments on sequential machines", 1956), by a kernel
+over classes of bytes. Keywords and texts of fixed length, by far the most terminals, have direct
 constructions (`_of_keyword`, `_of_places`) that need no minimisation.
 """
 
@@ -21,10 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.terminals.byte_dfa import explored
+from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
 from structgen.regular.regex import EMPTY, Regex
 
 MAX_STATES = 20_000  # byte states of one terminal
+FAR = 1 << 28  # bytes to an end where there is none
 MANY_CHARACTERS = 128  # at one place of a text; from here on the general construction is used
 
 Ints = npt.NDArray[np.int32]
@@ -42,6 +44,7 @@ class Automata(NamedTuple):
     lookahead: int32[w, 256], the lookahead state behind a byte (0 `SATISFIED`, 1 `VIOLATED`).
     violated_at_end: bool[w], whether the condition fails if the text ends here.
     distance: int32[n], the fewest bytes to an accepting state, 1 << 28 where there is none.
+    classes: int32[256], the class of each byte; no state tells bytes of one class apart.
     """
 
     next: Ints
@@ -51,6 +54,7 @@ class Automata(NamedTuple):
     lookahead: Ints
     violated_at_end: npt.NDArray[np.bool_]
     distance: Ints
+    classes: Ints
 
     @property
     def width(self) -> int:
@@ -64,14 +68,19 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
 
     Raises BudgetError past MAX_STATES states.
     """
-    table, ends, longers = _read(language, longer)
+    whole, ends, longers = _read(language, longer)
+    columns, classes = distinct_columns(whole)
+    table = np.ascontiguousarray(whole[:, columns])
     n = len(table)
     reach = distances(table, ends)
-    if longer is EMPTY and not ordered and (reach >= 0).all():  # derivatives are mostly minimal
+    if longer is EMPTY and not ordered:
         nothing = np.zeros(n, np.int32)
-        sinks = np.repeat(np.array([[SATISFIED], [VIOLATED]], np.int32), 256, axis=1)
-        violated_at_end = np.array([False, True])
-        return Automata(table, ends, nothing, nothing, sinks, violated_at_end, reach)
+        sinks, violated_at_end = _sinks(len(columns)), np.arange(2) > 0
+        if (reach >= 0).all() and len(minimised(table, ends, None)[0]) == n:
+            sinks = sinks[:, classes]
+            return Automata(whole, ends, nothing, nothing, sinks, violated_at_end, reach, classes)
+        of = ends, nothing, nothing
+        return assembled(table, of, sinks, violated_at_end, reach, classes)
     if ordered:
         lookahead, violated_at_end = _lookaheads(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
@@ -81,36 +90,41 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
         pairs, origin = table, np.arange(n)
         no_longer = lookahead[1][origin]
         no_match = np.zeros(n, np.int32)
-    return assembled(
-        pairs, (ends[origin], no_longer, no_match), lookahead[0], violated_at_end, reach[origin]
-    )
+    of = ends[origin], no_longer, no_match
+    return assembled(pairs, of, lookahead[0], violated_at_end, reach[origin], classes)
 
 
 def assembled(
-    table: Ints, of: tuple[Any, Any, Any], lookahead: Ints, violated_at_end: Any, reach: Ints
+    table: Ints,
+    of: tuple[Any, Any, Any],
+    lookahead: Ints,
+    violated_at_end: Any,
+    reach: Ints,
+    columns: Ints,
 ) -> Automata:
     """The minimal `Automata` for states of which all columns are known.
 
     of: accepts, no_longer, no_match of each state; reach: the fewest bytes to an accepting state,
-    -1 where there is none.
+    -1 where there is none. columns: int32[256], that of each byte in `table` and `lookahead`.
     """
     accepts, no_longer, no_match = of
     dead = (reach < 0) & ((no_match == SATISFIED) | (no_match == VIOLATED))
-    kinds = np.stack([accepts, no_longer, no_match, dead], axis=1).astype(np.int64)
-    labels = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
-    least, number = minimised(table, labels, dead)
+    kinds = no_longer.astype(np.int64) * len(lookahead) + no_match
+    least, number = minimised(table, 4 * kinds + 2 * accepts + dead, dead)
     first = _representatives(number, len(least))
     kept = _reachable(least)
     place = np.append(np.cumsum(kept) - 1, -1)  # index -1 (dead) stays -1
     first, least = first[kept], place[least[kept]].astype(np.int32)
+    classes = distinct_columns(np.concatenate([least, lookahead]))[1][columns]
     return Automata(
-        next=least,
+        next=least[:, columns],
         accepts=accepts[first],
         no_longer=no_longer[first].astype(np.int32),
         no_match=no_match[first].astype(np.int32),
-        lookahead=lookahead,
+        lookahead=lookahead[:, columns],
         violated_at_end=violated_at_end,
-        distance=np.where(reach < 0, 1 << 28, reach)[first].astype(np.int32),
+        distance=np.where(reach < 0, FAR, reach)[first].astype(np.int32),
+        classes=classes,
     )
 
 
@@ -170,8 +184,9 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
     That character is the same for all keywords of a grammar, and its DFA has some hundred states,
     so that is built once (`_character`) and appended with its states shifted.
     """
-    word, after = _of_length(language, ordered), _character(behind)
+    word, (after, classes) = _of_length(language, ordered), _character(behind)
     first, count = len(word.lookahead), len(after)
+    _, classes = np.unique(256 * classes + word.classes, return_inverse=True)
     broken = np.where(after < 0, SATISFIED, np.where(after >= count, VIOLATED, after + first))
     lookahead, violated_at_end = (
         [word.lookahead, broken],
@@ -203,20 +218,24 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
         no_match=no_match.astype(np.int32),
         lookahead=np.concatenate(lookahead).astype(np.int32),
         violated_at_end=np.concatenate(violated_at_end),
-        distance=np.append(word.distance, np.full(rest, 1 << 28)).astype(np.int32),
+        distance=np.append(word.distance, np.full(rest, FAR)).astype(np.int32),
+        classes=classes.reshape(-1).astype(np.int32),
     )
 
 
 @lru_cache(maxsize=64)
-def _character(of: Regex) -> Ints:
-    """int32[k, 256]: the DFA of one character; a state >= k has read the whole character."""
+def _character(of: Regex) -> tuple[Ints, Ints]:
+    """int32[k, 256]: the DFA of one character; a state >= k has read the whole character.
+
+    And the class of each byte.
+    """
     table, ends, _ = _read(of, EMPTY)
     order = np.argsort(ends, kind="stable")
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order))
     inner = table[order[: int((~ends).sum())]]
     found: Ints = np.where(inner < 0, -1, place[inner])
-    return found
+    return found, distinct_columns(table)[1]
 
 
 @lru_cache(maxsize=4096)
@@ -247,6 +266,9 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
         no_match = np.append(np.arange(2, count + 2), VIOLATED).astype(np.int32)
         lookahead[no_match[source], byte] = no_match[target]
     accepts = np.arange(count + 1) == count
+    letters = np.unique(byte)
+    classes = np.zeros(256, np.int32)
+    classes[letters] = 1 + distinct_columns(table[:, letters])[1]
     return Automata(
         next=table,
         accepts=accepts,
@@ -255,6 +277,7 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
         lookahead=lookahead,
         violated_at_end=np.arange(len(lookahead)) == VIOLATED,
         distance=distances(table, accepts),
+        classes=classes,
     )
 
 
@@ -291,8 +314,7 @@ def _lookaheads(
     """
     n = len(table)
     no_longer = np.where(table < 0, SATISFIED, np.where(longers[table], VIOLATED, table + 2))
-    sinks = np.repeat(np.array([[SATISFIED], [VIOLATED]]), 256, axis=1)
-    parts = [sinks, no_longer]
+    parts = [_sinks(table.shape[1]), no_longer]
     violated_at_end = [np.array([False, True]), np.zeros(n, bool)]
     if matches:
         pairs, _, matched = _with_matches(table, ends, longers)
@@ -301,14 +323,14 @@ def _lookaheads(
     broken = np.concatenate(violated_at_end)
     least, number = minimised(np.concatenate(parts).astype(np.int32), broken, None)
     first = _representatives(number, len(least))
-    order = [number[SATISFIED], number[VIOLATED]]
-    order += [i for i in range(len(least)) if i not in order]
+    sinks = number[[SATISFIED, VIOLATED]]
+    order = np.concatenate([sinks, np.delete(np.arange(len(least)), sinks)])
     place = np.empty(len(least), np.int32)
     place[order] = np.arange(len(least))
     return (place[least[order]], place[number][2:]), broken[first][order]
 
 
-def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np.int64]]:
+def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, Ints]:
     """The minimal DFA that tells states with different labels apart (E. Moore, 1956).
 
     dead: states to drop, or None. Returns int32[m, 256], -1 dead, in the order in which states were
@@ -316,64 +338,52 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, npt.NDArray[np
     """
     if dead is not None:
         table = np.where((table >= 0) & ~dead[table], table, -1)
-    columns, _ = distinct_columns(table)
-    small = table[:, columns]
-    number = np.unique(labels, return_inverse=True)[1].reshape(-1)
-    count = 0
-    while number.max() + 1 > count:
-        count = int(number.max()) + 1
-        after = np.where(small < 0, -1, number[small])
-        signature = np.ascontiguousarray(np.concatenate([number[:, None], after], axis=1))
-        keys = signature.view(np.dtype((np.void, signature.dtype.itemsize * signature.shape[1])))
-        number = np.unique(keys.reshape(-1), return_inverse=True)[1].reshape(-1)
-    first = _representatives(number, count)
-    order = np.argsort(first, kind="stable")  # in the order in which states were found
-    place = np.empty(count, np.int64)
-    place[order] = np.arange(count)
-    number = place[number]
-    least = np.where(table[first[order]] < 0, -1, number[table[first[order]]])
-    return least.astype(np.int32), number
+    table = np.ascontiguousarray(table, np.int32)
+    if labels.dtype == np.int64:
+        labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    number, slots = labels.astype(np.int32), np.empty(1 << (2 * len(table)).bit_length(), np.int32)
+    count = kernels("grammar.terminals").refined(table, number, np.empty_like(number), slots)
+    least = table[_representatives(number, count)]
+    return np.where(least < 0, -1, number[least]).astype(np.int32), number
 
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
     """Equivalence classes of equal columns: the first of each class, the class of each."""
     columns = np.ascontiguousarray(table.T)
-    keys = columns.view(np.dtype((np.void, columns.dtype.itemsize * columns.shape[1]))).reshape(-1)
-    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order))
-    return first[order].astype(np.int32), place[kind.reshape(-1)]
+    whole = columns.view(np.dtype((np.void, max(1, columns.itemsize * columns.shape[1]))))
+    listed: list[Any] = whole.reshape(-1).tolist()
+    found = {column: i for i, column in enumerate(dict.fromkeys(listed))}
+    classes = np.array([*map(found.__getitem__, listed)], np.int32)
+    return _representatives(classes, len(found)), classes
 
 
-def _representatives(number: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
+def _representatives(number: Ints, count: int) -> Ints:
     """The first state of each class."""
-    first = np.full(count, -1, np.int64)
-    first[number[::-1]] = np.arange(len(number))[::-1]
+    first = np.full(count, -1, np.int32)
+    first[number[::-1]] = np.arange(len(number), dtype=np.int32)[::-1]
     return first
 
 
 def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
     """The states that some bytes lead to from state 0."""
+    rows = table.tolist()
+    seen, todo = {0}, [0]
+    while todo:
+        fresh = {*rows[todo.pop()]} - seen - {-1}
+        seen |= fresh
+        todo += fresh
     found = np.zeros(len(table), np.bool_)
-    new = np.zeros(1, np.int64)
-    while len(new):
-        found[new] = True
-        new = np.unique(table[new])
-        new = new[new >= 0]
-        new = new[~found[new]]
+    found[list(seen)] = True
     return found
 
 
+def _sinks(columns: int) -> Ints:
+    """int32[2, columns]: the rows of SATISFIED and VIOLATED."""
+    return np.repeat(np.array([[SATISFIED], [VIOLATED]], np.int32), columns, axis=1)
+
+
 def distances(table: Ints, ends: Any) -> Ints:
-    """The fewest bytes from each state to an accepting one, -1 without any (breadth first)."""
-    found = np.where(ends, 0, -1).astype(np.int32)
-    step = 0
-    edges = table >= 0
-    while True:
-        near = edges & (np.where(edges, found[table], -1) == step)
-        new = near.any(axis=1) & (found < 0)
-        if not new.any() and not (found > step).any():
-            return found
-        found[new] = step + 1
-        step += 1
+    """The fewest bytes from each state to an accepting one, -1 without any."""
+    found = np.where(ends, 0, FAR).astype(np.int32)
+    kernels("grammar.terminals").distances(np.ascontiguousarray(table, np.int32), found)
+    return np.where(found < FAR, found, -1).astype(np.int32)

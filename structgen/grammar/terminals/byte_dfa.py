@@ -1,20 +1,35 @@
-"""The byte DFA of languages over characters: all their derivatives, with characters in UTF-8.
+"""The byte DFA of languages over characters: all their states, with characters in UTF-8.
 
-Between two characters a state is a vector of languages (derivatives, J. A. Brzozowski 1964). Inside
-a character it is a row of 64 continuation bytes, and equal rows are one state.
+Between two characters a state is a set of positions of a plain expression (V. Glushkov, 1961), or a
+vector of languages (derivatives, J. A. Brzozowski 1964). Inside a character it is a row of 64
+continuation bytes; equal rows are one state, and a block of characters that all lead to one place
+is made once for each place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import contextlib
+from collections.abc import Callable, Hashable, Iterable
+from itertools import accumulate
+from operator import itemgetter, xor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
+from structgen.grammar.analysis.follow_sets import members
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Alt, And, Not
+from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, Segment, blocks, leads
 from structgen.util.cancellation import checkpoint
+
+Span = tuple[int, int, int]  # first and last code point, state
+Condition = Callable[[int], bool]
+FEW_POSITIONS = 64  # of an expression alone, whose sets are found in Python
 
 
 def explored(
@@ -23,59 +38,233 @@ def explored(
     """All states of the DFA that reads some languages side by side.
 
     Returns int32[n, 256], the next states, -1 dead, in the order in which bytes lead to them; which
-    languages each state accepts; and the vector of each state that is not inside a character.
+    languages each state accepts; and the vector of each state between characters, where they were
+    found by derivatives. Raises BudgetError past `most` states.
+    """
+    ends: dict[int, tuple[bool, ...]] = {}
+    vectors: dict[int, Vector] = {}
+    states = _states_of(vector, most)
+    dfa = _ByteDfa(most, states.classes if isinstance(states, _PositionSets) else [])
+    dfa.number(states.start)
+    for at, state in dfa.between:
+        checkpoint()
+        ends[at] = states.ends(state)
+        if isinstance(states, _PositionSets):
+            dfa.explore_classes(at, states.moves(state))
+            continue
+        dfa.explore(at, states.moves(state))
+        if isinstance(states, _Derivatives):
+            vectors[at] = state
+    table, order = dfa.in_order()
+    dead = (False,) * len(vector)
+    return table, [ends.get(at, dead) for at in order], [vectors.get(at) for at in order]
+
+
+def _states_of(vector: Vector, most: int) -> _Derivatives | _PositionSets | _Positions:
+    """The DFA over characters, by the construction that finds it soonest.
+
     Raises BudgetError past `most` states.
     """
-    dfa = _ByteDfa(most)
-    dfa.number(vector)
-    for at, found in dfa.vectors:
-        dfa.explore(at, found)
-    return dfa.in_order(len(vector))
+    with contextlib.suppress(TooLargeError):
+        sets = _PositionSets(vector)
+        alone = vector[0] if len(vector) == 1 else None
+        if sets.size > FEW_POSITIONS and isinstance(alone, Regex) and alone.plain:
+            return _Positions(alone, most)
+        return sets
+    return _Derivatives(vector)
+
+
+class _Derivatives:
+    """Vectors of languages are the states; their derivatives are found one by one."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.start = vector
+
+    @staticmethod
+    def ends(vector: Vector) -> tuple[bool, ...]:
+        """Which languages a state accepts."""
+        return tuple([language.nullable for language in vector])
+
+    @staticmethod
+    def moves(vector: Vector) -> list[tuple[int, int, Vector]]:
+        """Spans of code points, ascending, and the states that they lead to."""
+        moves = vector_moves(vector)
+        found = [(*span, after) for chars, after in moves for span in chars.ranges]
+        return sorted(found, key=itemgetter(0))
+
+
+class _PositionSets:
+    """Sets of positions of all plain expressions in some languages are the states.
+
+    A state is a bit set: for each expression its positions, one behind the other, each of them from
+    a bit on that says whether the text may end. The languages are unions, intersections and
+    complements of the expressions.
+    """
+
+    def __init__(self, vector: Vector) -> None:
+        """Raises TooLargeError for other languages, and for those that any text may be one of."""
+        self.start, self.size = 0, 0
+        self._follow: list[int] = []
+        self._toggles: dict[int, int] = {}  # positions whose characters begin or end at a point
+        self._kept: dict[Regex, tuple[int, int]] = {}
+        self._whether = [self._read(language) for language in vector]
+        if any(alive(0) for _, alive in self._whether):
+            raise TooLargeError
+        points = sorted(self._toggles)
+        reading = accumulate((self._toggles[point] for point in points), xor)
+        number: dict[int, int] = {}  # of each class of characters, by the positions that read it
+        spans = zip(points, points[1:], reading, strict=False)
+        self.classes = [
+            (first, after - 1, number.setdefault(some, len(number)))
+            for first, after, some in spans
+            if some
+        ]
+        self._reading = list(number)
+        self._after: dict[int, int] = {}
+
+    def _read(self, language: Any) -> tuple[Condition, Condition]:
+        """Whether the text may end in a state, and whether anything may follow or it may end."""
+        match language:
+            case Regex(plain=True):
+                end, mine = self._kept.get(language) or self._add(language)
+                return lambda state: bool(state & end), lambda state: bool(state & mine)
+            case Not():
+                ends, _ = self._read(language.body)
+                return lambda state: not ends(state), lambda _: True
+            case And() | Alt():
+                parts = [self._read(part) for part in language.parts]
+                how = all if isinstance(language, And) else any
+                return (
+                    lambda state: how(ends(state) for ends, _ in parts),
+                    lambda state: how(alive(state) for _, alive in parts),
+                )
+        raise TooLargeError
+
+    def _add(self, language: Regex) -> tuple[int, int]:
+        """Lay out the positions of an expression: the bit for its end, and all of its bits."""
+        positions, base = Positions(language), self.size
+        self.size += len(positions.follow)
+        self.start |= positions.start << base
+        self._follow += [following << base for following in positions.follow]
+        for place, chars in enumerate(positions.sets, base):
+            for first, last in () if chars is None else chars.ranges:
+                self._toggles[first] = self._toggles.get(first, 0) ^ 1 << place
+                self._toggles[last + 1] = self._toggles.get(last + 1, 0) ^ 1 << place
+        self._kept[language] = 1 << base, (1 << self.size) - (1 << base)
+        return self._kept[language]
+
+    def ends(self, state: int) -> tuple[bool, ...]:
+        """See `_Derivatives.ends`."""
+        return tuple([ends(state) for ends, _ in self._whether])
+
+    def moves(self, state: int) -> list[int]:
+        """The state behind a character of each class, 0 for none."""
+        return [self._behind(state & reading) for reading in self._reading]
+
+    def _behind(self, places: int) -> int:
+        """The state behind a character that some positions read, 0 where nothing may follow."""
+        found = self._after.get(places)
+        if found is None:
+            found = 0
+            for place in members(places):
+                found |= self._follow[place]
+            if len(self._kept) > 1 and not any(alive(found) for _, alive in self._whether):
+                found = 0
+            self._after[places] = found
+        return found
+
+
+class _Positions:
+    """The same for more positions, by a kernel; its numbers are the states."""
+
+    start = 0
+
+    def __init__(self, language: Regex, most: int) -> None:
+        """Raises BudgetError past `most` states, TooLargeError."""
+        self._found = PositionAutomaton(language)
+        try:
+            self._found.explore_all(most)
+        except TooLargeError:
+            raise _too_large(most) from None
+
+    def ends(self, state: int) -> tuple[bool, ...]:
+        """See `_Derivatives.ends`."""
+        return (bool(self._found.ends[state]),)
+
+    def moves(self, state: int) -> list[tuple[int, int, int]]:
+        """See `_Derivatives.moves`."""
+        found: list[tuple[int, int, int]] = self._found.spans_from(state).tolist()
+        return found
+
+
+def _too_large(most: int) -> BudgetError:
+    return BudgetError(
+        f"a terminal has more than {most} byte states",
+        hint="use smaller counts or character classes in it",
+    )
 
 
 class _ByteDfa:
-    """The states found so far. vectors: those between characters, with their numbers."""
+    """The states found so far. between: those between characters, with what they stand for."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, classes: list[Span]) -> None:
+        """classes: spans of code points and their class, ascending; for `explore_classes`."""
         self._most = most
-        self._rows: list[list[int]] = []
+        self._beyond = [span for span in classes if span[1] > LAST_ASCII]
+        self._kinds_beyond = sorted({kind for _, _, kind in self._beyond})
+        self._ascii = np.full(LAST_ASCII + 1, -1, np.int32)  # the class of each character
+        for first, last, kind in classes:
+            self._ascii[first : last + 1] = kind
+        self._rows: list[npt.NDArray[np.int32]] = []
         self._numbers: dict[Hashable, int] = {}
-        self.vectors: list[tuple[int, Vector]] = []
+        self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
+        self.between: list[tuple[int, Any]] = []
 
-    def number(self, vector: Vector) -> int:
-        """The state of a vector."""
-        found = self._numbers.get(vector)
+    def number(self, what: Hashable) -> int:
+        """The state between characters that stands for something."""
+        found = self._numbers.get(what)
         if found is None:
-            found = self._numbers[vector] = self._new([-1] * 256)
-            self.vectors.append((found, vector))
+            found = self._numbers[what] = self._new()
+            self.between.append((found, what))
         return found
 
-    def _new(self, row: list[int]) -> int:
+    def _new(self) -> int:
         if len(self._rows) >= self._most:
-            raise BudgetError(
-                f"a terminal has more than {self._most} byte states",
-                hint="use smaller counts or character classes in it",
-            )
-        self._rows.append(row)
+            raise _too_large(self._most)
+        self._rows.append(np.full(256, -1, np.int32))
         return len(self._rows) - 1
 
-    def explore(self, state: int, vector: Vector) -> None:
-        """Find what each byte does in the state of a vector."""
-        checkpoint()
-        row, multibyte = self._rows[state], []  # what characters behind ASCII lead to
-        for chars, after in vector_moves(vector):
+    def explore(self, state: int, moves: Iterable[tuple[int, int, Hashable]]) -> None:
+        """Find what each byte does in a state.
+
+        moves: spans of code points, ascending, and what they lead to.
+        """
+        row, beyond = self._rows[state], []
+        for low, high, after in moves:
             to = self.number(after)
-            for low, high in chars.ranges:
-                if low <= LAST_ASCII:
-                    last = min(high, LAST_ASCII)
-                    row[low : last + 1] = [to] * (last + 1 - low)
-                if high > LAST_ASCII:
-                    multibyte.append(Segment(low, high, to))
-        multibyte.sort()
-        for found, more, inside in leads(multibyte):
-            to = self._inside(more, inside)
-            for lead in found:
-                row[lead] = to
+            if low <= LAST_ASCII:
+                row[low : min(high, LAST_ASCII) + 1] = to
+            if high > LAST_ASCII:
+                beyond.append((max(low, LAST_ASCII + 1), high, to))
+        self._explore_beyond(row, beyond)
+
+    def explore_classes(self, state: int, moves: Iterable[int]) -> None:
+        """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
+        row = self._rows[state]
+        to = [self.number(after) if after else -1 for after in moves]
+        row[: LAST_ASCII + 1] = np.array([*to, -1], np.int32)[self._ascii]
+        key = tuple([to[kind] for kind in self._kinds_beyond])
+        if key not in self._leads:
+            found = ((low, high, to[kind]) for low, high, kind in self._beyond if to[kind] >= 0)
+            beyond = [(max(low, LAST_ASCII + 1), high, after) for low, high, after in found]
+            self._explore_beyond(row, beyond)
+            self._leads[key] = row[LAST_ASCII + 1 :]
+        row[LAST_ASCII + 1 :] = self._leads[key]
+
+    def _explore_beyond(self, row: npt.NDArray[np.int32], beyond: list[Span]) -> None:
+        """Fill in what the first bytes of characters beyond ASCII do."""
+        for found, more, inside in leads([Segment(*span) for span in beyond]):
+            row[found.start : found.stop] = self._inside(more, inside)
 
     def _inside(self, more: int, segments: tuple[Segment[int], ...]) -> int:
         """The state in front of `more` continuation bytes, which spell these code points."""
@@ -94,26 +283,24 @@ class _ByteDfa:
         key = (*row,)
         found = self._numbers.get(key)
         if found is None:
-            whole = [-1] * 256
-            whole[FIRST_CONTINUATION : FIRST_CONTINUATION + len(row)] = row
-            found = self._numbers[key] = self._new(whole)
+            found = self._numbers[key] = self._new()
+            self._rows[found][FIRST_CONTINUATION : FIRST_CONTINUATION + len(row)] = row
         return found
 
-    def in_order(
-        self, width: int
-    ) -> tuple[npt.NDArray[np.int32], list[tuple[bool, ...]], list[Vector | None]]:
-        """What `explored` returns. width: how many languages there are."""
-        place = {0: 0}
-        order = [0]
+    def in_order(self) -> tuple[npt.NDArray[np.int32], list[int]]:
+        """The rows of states, in the order in which bytes lead to them, and which states these are.
+
+        int32[n, 256], -1 dead.
+        """
+        rows = np.array(self._rows)
+        place, order = np.full(len(rows) + 1, -1, np.int32), [0]  # the last entry is for -1
+        place[0] = 0
         for state in order:
-            for to in dict.fromkeys(self._rows[state]):
-                if to >= 0 and to not in place:
-                    place[to] = len(order)
-                    order.append(to)
-        new = np.full(len(self._rows) + 1, -1, np.int32)  # the last entry is for -1
-        new[order] = np.arange(len(order))
-        vectors = dict(self.vectors)
-        listed = [vectors.get(state) for state in order]
-        dead = (False,) * width
-        ends = [dead if v is None else tuple([x.nullable for x in v]) for v in listed]
-        return new[np.array([self._rows[state] for state in order], np.int32)], ends, listed
+            row = rows[state]
+            fresh = row[place[row] < 0]
+            for to in dict.fromkeys(fresh[fresh >= 0].tolist()):
+                place[to] = len(order)
+                order.append(to)
+        if order == [*range(len(rows))]:
+            return rows, order
+        return place[rows[order]], order

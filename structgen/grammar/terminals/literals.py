@@ -14,10 +14,8 @@ import numpy as np
 
 from structgen.errors import UnsupportedSchemaError
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.terminals.automata import VIOLATED, Automata, automata_of
+from structgen.grammar.terminals.automata import FAR, VIOLATED, Automata, automata_of
 from structgen.regular.regex import EMPTY, Regex
-
-FAR = 1 << 28  # bytes to an end where there is none
 
 
 def literals_of(

@@ -63,6 +63,8 @@ def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | Non
 
     None elsewhere, and where more than some thousand pieces would be written out.
     """
+    if _is_recursive(rules, start):
+        return None
     inliner = _Inliner(rules)
     sizes: dict[str, int] = {}
     for name in _inner_first(rules):
@@ -72,6 +74,24 @@ def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | Non
             inliner.regular[name] = Text(whole.language, name)
     found = inliner.regular.get(start)
     return None if found is None else found.language
+
+
+def _is_recursive(rules: Mapping[str, Expression], start: str) -> bool:
+    """Whether a rule, or one that it uses, uses itself."""
+    begun: set[str] = set()
+    done: set[str] = set()
+    todo = [start]
+    while todo:
+        name = todo[-1]
+        if name in begun:
+            done.add(todo.pop())
+            continue
+        begun.add(name)
+        used = {*_leaves(rules[name])} & rules.keys()
+        if used & (begun - done):
+            return True
+        todo += used - begun
+    return False
 
 
 def _inner_first(rules: Mapping[str, Expression]) -> Iterator[str]:

@@ -179,11 +179,13 @@ def is_large(language: Regex) -> bool:
     """Whether the automaton of a language has many states."""
     if written(language) > MANY_STATES:
         return True
-    if _may_multiply(language):
-        try:
-            explored((language,), MOST_STATES)
-        except BudgetError:
-            return True
+    whole = _all_that_matches(language) if isinstance(language, SubAutomaton) else None
+    try:
+        for one in (whole, language):  # the first is found sooner, and has no more states
+            if one is not None and _may_multiply(one):
+                explored((one,), MOST_STATES)
+    except BudgetError:
+        return True
     return False
 
 

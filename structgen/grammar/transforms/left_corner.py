@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import BudgetError
+from structgen.grammar.analysis.follow_sets import inner_first
 from structgen.grammar.ir import Grammar
 from structgen.util.cancellation import checkpoint
 
@@ -80,7 +81,7 @@ class _Builder:
 
     owner: item -> (its rule, the rule called there). tails: the same for items behind left corners.
     calls: rule -> terminal -> items behind it. corners: rule C -> left corner X -> what C\X can
-    be.
+    be. short: rule C -> corners in normal form, as far as known.
     """
 
     def __init__(self, grammar: Grammar, terminals: list[str], widths: list[int]) -> None:
@@ -93,6 +94,7 @@ class _Builder:
             for rule in grammar.rules.values()
         ]
         self.start = numbers[grammar.start]
+        self.inner_first = [numbers[name] for name in inner_first(grammar)]
         representative = {} if grammar.variants is None else grammar.variants.representative
         of_names = (
             numbers.get(representative.get(name, name), numbers[name]) for name in self.names
@@ -104,6 +106,7 @@ class _Builder:
         self.tails: dict[Item, tuple[int, int]] = {}
         self.calls: dict[int, dict[int, list[Item]]] = {}
         self.corners: dict[int, dict[int, list[Item]]] = {}
+        self.short: dict[int, dict[Corner, Corner]] = {}
         self.todo: list[Item] = []
 
     def built(self) -> Syntax:
@@ -154,19 +157,26 @@ class _Builder:
 
     def _shortened(self, symbols: tuple[int, ...], corner: Corner) -> Item:
         r"""An item in normal form: without a C\X that can only end, or only be another one."""
+        if corner is None:
+            return symbols, None
+        known = self.short[corner[0]]
+        if corner not in known:
+            known[corner] = self._shortest(corner)
+        return symbols, known[corner]
+
+    def _shortest(self, corner: tuple[int, int]) -> Corner:
+        """The corner of such an item."""
         seen = set()
-        while corner is not None and corner not in seen:
+        while corner not in seen:
             seen.add(corner)
             called, read = corner
             onward = [r for r in self.corners[called].get(read, []) if r != ((), corner)]
             if called == read:
-                if onward:
-                    break
-                return symbols, None
-            if len(onward) != 1 or onward[0][0]:
-                break
+                return corner if onward else None
+            if len(onward) != 1 or onward[0][0] or onward[0][1] is None:
+                return corner if len(onward) != 1 or onward[0][0] else None
             corner = onward[0][1]
-        return symbols, corner
+        return corner
 
     def _call(self, called: int) -> list[tuple[Item, tuple[int, int]]]:
         """Note the items behind each terminal and each left corner with which a rule can begin.
@@ -198,6 +208,7 @@ class _Builder:
                     (tail, (representative[called], representative[name]))
                 )
         known |= corners
+        self.short[representative[called]] = {}
         for _, name, tail in owners:
             if tail:
                 behind = self._shortened(tail, (representative[called], representative[name]))
@@ -226,7 +237,8 @@ class _Builder:
         grown = True
         while grown:
             grown = False
-            for i, rules in enumerate(self.rules, self.n):
+            for i in self.inner_first:
+                rules = self.rules[i - self.n]
                 if i not in found and any(found.issuperset(rule) for rule in rules):
                     found.add(i)
                     grown = True
@@ -238,8 +250,8 @@ class _Builder:
         grown = True
         while grown:
             grown = False
-            for i, rules in enumerate(self.rules, self.n):
-                best = min(min(FAR, sum(width[s] for s in rule)) for rule in rules)
+            for i in self.inner_first:
+                best = min(sum([width[s] for s in rule]) for rule in self.rules[i - self.n])
                 if best < width[i]:
                     width[i] = best
                     grown = True
@@ -257,13 +269,13 @@ class _Builder:
                 for name in names:
                     for symbols, onward in corners.get(name, []):
                         behind = 0 if onward is None else local[onward[1]]
-                        cost = min(FAR, sum(self.width[s] for s in symbols) + behind)
+                        cost = min(FAR, sum([self.width[s] for s in symbols]) + behind)
                         if cost < local[name]:
                             local[name] = cost
                             grown = True
             corner_cost |= {(called, name): cost for name, cost in local.items()}
         return {
-            item: min(FAR, sum(self.width[s] for s in item[0]) + corner_cost.get(item[1], FAR))
+            item: min(FAR, sum([self.width[s] for s in item[0]]) + corner_cost.get(item[1], FAR))
             for item in items
         }
 

@@ -174,7 +174,9 @@ def _group(moves: Iterable[tuple[CharSet, Regex]]) -> Moves:
     for chars, target in moves:
         if chars and target is not EMPTY:
             groups.setdefault(target, []).append(chars)
-    joined = [(union_all(sets), target) for target, sets in groups.items()]
+    joined = [
+        (union_all(sets) if len(sets) > 1 else sets[0], target) for target, sets in groups.items()
+    ]
     if len(joined) > 1:
         joined.sort(key=_first)
     return tuple(joined)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from structgen.regular.charset import CharSet, refine, union_all
+from structgen.regular.charset import CharSet, one_character, refine, union_all
 from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Moves, Regex
 from structgen.regular.expressions.build import (
     join,
@@ -48,7 +48,7 @@ def _derive_chars(node: Chars) -> Derivatives:
 
 
 def _derive_literal(node: Literal) -> Derivatives:
-    return ((CharSet.chars(node.text[0]), text_node(node.text[1:])),)
+    return ((one_character(node.text[0]), text_node(node.text[1:])),)
 
 
 def _derive_words(node: Words) -> Derivatives:
@@ -61,7 +61,7 @@ def _derive_words(node: Words) -> Derivatives:
         high = node.high
         if letter != "\U0010ffff":
             high = bisect_left(listed, prefix + chr(ord(letter) + 1), low, high)
-        yield CharSet.chars(letter), words_between(node.table, low, high, depth + 1)
+        yield one_character(letter), words_between(node.table, low, high, depth + 1)
         low = high
 
 

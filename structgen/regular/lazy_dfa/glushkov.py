@@ -11,13 +11,12 @@ class (x{0,9}) some positions read all that the others read, so only one of them
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from structgen.kernels.build.loader import kernels
-from structgen.regular.charset import ALL, CharSet
+from structgen.regular.charset import ALL, CharSet, one_character
 from structgen.regular.expressions.base import EPSILON, INFINITE, Regex
 from structgen.regular.expressions.nodes import ANY, Alt, Chars, Concat, Literal, Repeat, Words
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_of
@@ -121,7 +120,7 @@ class Positions:
         return place
 
     def _text(self, text: str) -> Part:
-        return self._chain([*map(_letter, text)])
+        return self._chain([*map(one_character, text)])
 
     def _chain(self, sets: list[CharSet]) -> Part:
         """A position for each of some characters in a row; the next one follows each."""
@@ -143,7 +142,7 @@ class Positions:
                 begin = text[:size]
                 place = places.get(begin)
                 if place is None:
-                    place = places[begin] = self._position(_letter(text[size - 1]))
+                    place = places[begin] = self._position(one_character(text[size - 1]))
                     if before:
                         self.follow[before] |= 1 << place
                     else:
@@ -238,12 +237,6 @@ class Positions:
             self._links += 1
         if self._links > MAX_LINKS:
             raise TooLargeError
-
-
-@lru_cache(maxsize=4096)
-def _letter(letter: str) -> CharSet:
-    """The set of one character."""
-    return CharSet.chars(letter)
 
 
 def _either(parts: list[Part]) -> Part:

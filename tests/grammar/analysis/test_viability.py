@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.grammar.analysis.terminal_sets import StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
+from structgen.grammar.automaton.completions import Completions
 from structgen.grammar.ir import Grammar
+from structgen.grammar.specs import Lark
 from structgen.kernels.build.loader import kernels
 from tests.grammar.test_automaton import automaton_of, grammar, grammars
 
@@ -79,3 +81,16 @@ def test_contexts_hold_all_that_the_lexer_looks_for(of: Grammar, length: int) ->
             if terminal not in allowed:
                 break
             stacks = automaton.ask(scan, stacks, terminal)
+
+
+def test_where_terminals_are_cut_freely_dead_ends_are_told_without_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A comment takes in all that could follow, but for a line break, which only a value has."""
+    monkeypatch.delattr(Completions, "search")
+    text = 'start: NAME "=" VALUE ";"\nNAME: /[a-z]+/\nVALUE: /\\n?[0-9]+/\n%ignore /#[^\\n]*/\n'
+    automaton = Lark(text).automaton()
+    for read, allowed in (("", False), ("a", False), ("a=", True), ("a=#b", True), ("a=1", False)):
+        at, _ = automaton.run(automaton.start, read.encode())
+        assert (ord("#") in automaton.next_bytes(at)) == allowed
+    assert automaton.next_bytes(automaton.run(automaton.start, b"a=1")[0]) == [*b"0123456789;"]

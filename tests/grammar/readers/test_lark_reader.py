@@ -282,6 +282,21 @@ def test_imports_are_found_beside_the_file_and_in_import_paths(tmp_path: Path) -
     assert stored.to_json() == json.loads(json.dumps(stored.to_json()))
 
 
+def test_imported_files_of_terminals_are_read_as_far_as_they_are_used(tmp_path: Path) -> None:
+    """With all that these use, wherever it stands; what is not there is missed."""
+    words = 'A.2: "a" C\n\n// aside\nB: "b"\nC : D+ "c"\nD: "d" | "e"\nUNUSED: B A\n'
+    (tmp_path / "words.lark").write_text(words)
+    (tmp_path / "others.lark").write_text("x: A B\n%import words (A, B)\n")
+    main = tmp_path / "main.lark"
+    main.write_text("start: x D\n%import others.x\n%import words.D\n")
+    rules = Lark.from_file(main, import_paths=[str(tmp_path)]).rules()
+    assert accepts(rules, "adecbd")
+    assert not accepts(rules, "acbd")
+    main.write_text("start: E\n%import words.E\n")
+    with pytest.raises(GrammarError, match="E"):
+        Lark.from_file(main, import_paths=[str(tmp_path)]).rules()
+
+
 def test_an_error_in_an_imported_grammar_names_its_file(tmp_path: Path) -> None:
     """The excerpt is of the imported text."""
     (tmp_path / "inner.lark").write_text('x: "x"\ny: )\n')

@@ -12,8 +12,12 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedSubAutomaton
-from structgen.regular.regex import matches
+from structgen.regular.lazy_dfa.stepped import (
+    MOST_REPEATS,
+    SteppedSubAutomaton,
+    WordsAutomaton,
+)
+from structgen.regular.regex import matches, words
 from structgen.schema.formats.formats import format_built
 
 FORMATS = ["regex", "hostname"]
@@ -160,3 +164,20 @@ def test_a_long_name_counts_what_is_left() -> None:
         state = bounded.after(state, letter)
     assert bounded.unbounded(state) is None
     assert bounded.spans_from(bounded.after(state, "a")).size == 0
+
+
+def test_long_word_lists_are_tries() -> None:
+    """A state per prefix; each has the letters with which its words go on, and ends at a word."""
+    rnd = random.Random(3)
+    listed = sorted(
+        {"".join(rnd.choices("abcdef\u00e9", k=rnd.randrange(3, 9))) for _ in range(900)}
+    )
+    found = automaton_of(words(listed))
+    assert isinstance(found, WordsAutomaton)
+    for text in {word[:size] for word in listed for size in range(len(word) + 1)}:
+        state = 0
+        for letter in text:
+            state = found.after(state, letter)
+        on = sorted({word[len(text)] for word in listed if word.startswith(text) and word != text})
+        assert [chr(low) for low, _, _ in found.spans_from(state).tolist()] == on
+        assert bool(found.ends[state]) == (text in listed)

@@ -9,7 +9,7 @@ llguidance and XGrammar add to the language (see `text`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -65,6 +65,8 @@ from structgen.util.cancellation import checkpoint
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no name for
+_WORD = re.compile(r"\w+")
+_TERMINAL = re.compile(r"\s*(_?[A-Z][A-Z_0-9]*)(?:\.-?[0-9]+)?\s*:.*")
 _RANGE = re.compile(r"\[(.)-(.)\]")
 MAX_INSTANCES = 20_000  # of rules with a parameter
 _INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
@@ -100,7 +102,9 @@ def read(
             error.location = error.location or _imported_at(path, text, files)
             raise
         LarkText(imported, name).check_sizes()
-        return name, imported
+        others = (of for other, of in files.texts.items() if other != name)
+        words = {*_WORD.findall("\n".join([text.lark, *others]))}
+        return name, _without_unused(imported, words)
 
     text.check_sizes()
     _make_lark_s_parser()
@@ -147,6 +151,30 @@ def _nested_specs(text: LarkText, nested: Callable[[str, str], Spec]) -> dict[st
                 expected="a grammar by this name in `grammars`",
             ) from None
     return found
+
+
+def _without_unused(text: str, words: Container[str]) -> str:
+    """A file without the terminals that nobody names, where terminals of one line are all it has.
+
+    Lark copies all that a file defines for each grammar that imports it. words: those that other
+    files have.
+    """
+    lines = text.split("\n")
+    defined: dict[str, int] = {}
+    for i, line in enumerate(lines):
+        found = _TERMINAL.fullmatch(line)
+        if found is not None:
+            defined[found[1]] = i
+        elif line.strip() and not line.lstrip().startswith("//"):
+            return text
+    used = {name for name in defined if name in words}
+    todo = [*used]
+    while todo:
+        fresh = {*_WORD.findall(lines[defined[todo.pop()]])} & defined.keys() - used
+        used |= fresh
+        todo += fresh
+    kept = {defined[name] for name in used}
+    return "\n".join(line if i in kept else "" for i, line in enumerate(lines))
 
 
 def _imported_at(path: str, text: LarkText, files: Files) -> str:

@@ -1,0 +1,228 @@
+"""The automata of terminals side by side: what analyses ask of all their states at once.
+
+Everything here is a least fixed point over the states of DFAs, or over sets of items, in sweeps or
+with a worklist. States of later bytes mostly have greater numbers, so sweeps go backwards.
+"""
+
+from __future__ import annotations
+
+from structgen.kernels.build.decorators import folded, lean
+from structgen.kernels.build.language import numba, types
+from structgen.kernels.grammar.indentation import call_scan_laid
+from structgen.kernels.grammar.records import REC_SIZE, REC_START, STACKS_TERMINALS
+from structgen.kernels.grammar.tables import GRAMMAR, I32, I32_2, I64, I64_2, INT
+from structgen.kernels.masks.byte_walk import ENDS_FULL
+from structgen.kernels.tables import DEAD, slot_of
+
+BYTES_2 = types.uint8[:, ::1]
+BITS_2 = types.uint64[:, ::1]
+
+
+@folded(INT(I64, I64_2, INT, INT))
+def added(queue, seen, count, key):  # type: ignore[no-untyped-def]
+    """The length of a queue of `count` keys with one more, if it is new; ENDS_FULL without room."""
+    slot = slot_of(seen, key)
+    if seen[slot, 0] == key:
+        return count
+    if count >= queue.shape[0]:
+        return numba.int64(ENDS_FULL)
+    seen[slot, 0] = key
+    queue[count] = key
+    return count + 1
+
+
+@lean(INT(I32_2, I32, BYTES_2, I64, I64_2))
+def paired_states(nexts, starts, beside, queue, seen):  # type: ignore[no-untyped-def]
+    """The pairs of states of two terminals to which some text leads: how many, or ENDS_FULL.
+
+    nexts: int32[states, classes]; starts: int32[terminals], ascending; beside: uint8[terminals,
+    terminals], which pairs to look at. queue: int64[n], set to `state << 32 | state`, the lesser
+    first; seen: int64[s, 2], a hash table, empty at first, s > 2 n.
+    """
+    count = numba.int64(0)
+    for i in range(starts.shape[0]):
+        for j in range(i + 1, starts.shape[0]):
+            if beside[i, j] == 1:
+                key = (numba.int64(starts[i]) << 32) | starts[j]
+                count = added(queue, seen, count, key)
+                if count < 0:
+                    return count
+    place = numba.int64(0)
+    while place < count:
+        one, two = queue[place] >> 32, queue[place] & 0x7FFFFFFF
+        place += 1
+        last = numba.int64(-1)
+        for byte_class in range(nexts.shape[1]):
+            after, other = nexts[one, byte_class], nexts[two, byte_class]
+            if after >= 0 and other >= 0:
+                key = (numba.int64(after) << 32) | other
+                if key != last:  # classes next to each other mostly lead to one pair
+                    last = key
+                    count = added(queue, seen, count, key)
+                    if count < 0:
+                        return count
+    return count
+
+
+@lean(INT(I32_2, BYTES_2, BITS_2, BITS_2))
+def led_to(nexts, barred, good, found):  # type: ignore[no-untyped-def]
+    """Or into `found` what is `good` at the states that some bytes lead to: 0.
+
+    nexts: int32[states, classes]; barred: uint8[states, classes], 1 for steps not to take, or
+    without rows; good, found: uint64[states, words].
+    """
+    changed = True
+    while changed:
+        changed = False
+        for state in range(nexts.shape[0] - 1, -1, -1):
+            last = numba.int64(-1)
+            for byte_class in range(nexts.shape[1]):
+                after = numba.int64(nexts[state, byte_class])
+                if after < 0 or after == last:
+                    continue
+                if barred.shape[0] > 0 and barred[state, byte_class] == 1:
+                    continue
+                last = after
+                for k in range(found.shape[1]):
+                    more = found[state, k] | good[after, k] | found[after, k]
+                    if more != found[state, k]:
+                        found[state, k] = more
+                        changed = True
+    return numba.int64(0)
+
+
+@lean(INT(I32_2, I32))
+def distances(nexts, found):  # type: ignore[no-untyped-def]
+    """Set how many bytes lead from each state to one where `found` is 0 at first: 0.
+
+    nexts: int32[states, classes], -1 dead. found: int32[states], 0, or FAR where that is open;
+    stays FAR where none does.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for state in range(nexts.shape[0] - 1, -1, -1):
+            least = found[state]
+            for byte_class in range(nexts.shape[1]):
+                after = nexts[state, byte_class]
+                if after >= 0 and found[after] + 1 < least:
+                    least = found[after] + 1
+            if least < found[state]:
+                found[state] = least
+                changed = True
+    return numba.int64(0)
+
+
+@lean(INT(I32_2, I32, I32, I32))
+def refined(nexts, number, fresh, slots):  # type: ignore[no-untyped-def]
+    """The minimal DFA that tells apart states with different numbers (E. Moore): how many states.
+
+    nexts: int32[states, classes], -1 dead. number: int32[states], the kind of each state at first,
+    then its number in the minimal DFA, in the order in which they are met. fresh: int32[states],
+    scratch. slots: int32[s], scratch, s a power of two, s > 2 states.
+    """
+    states, last = nexts.shape[0], slots.shape[0] - 1
+    count = numba.int64(0)
+    while True:
+        slots[:] = -1
+        found = numba.int64(0)
+        for state in range(states):
+            h = numba.int64(number[state]) * 1000003
+            for byte_class in range(nexts.shape[1]):
+                after = nexts[state, byte_class]
+                h = (h ^ (-1 if after < 0 else number[after])) * 1099511628211
+                h ^= (h >> 31) & 0x1FFFFFFFF
+            slot = h & last
+            while True:
+                other = slots[slot]
+                if other < 0:
+                    slots[slot] = state
+                    fresh[state] = found
+                    found += 1
+                    break
+                same = number[other] == number[state]
+                byte_class = 0
+                while same and byte_class < nexts.shape[1]:
+                    one, two = nexts[state, byte_class], nexts[other, byte_class]
+                    same = one == two or (one >= 0 and two >= 0 and number[one] == number[two])
+                    byte_class += 1
+                if same:
+                    fresh[state] = fresh[other]
+                    break
+                slot = (slot + 1) & last
+        for state in range(states):
+            number[state] = fresh[state]
+        if found == count:
+            return count
+        count = found
+
+
+@lean(INT(I32, I32, BITS_2, BITS_2, BITS_2, BITS_2, I32))
+def item_sets(starts, terminals, targets, queue, begins, after, slots):  # type: ignore[no-untyped-def]
+    """All sets of items that are on top of the stacks together: how many, or ENDS_FULL.
+
+    The steps of item i are starts[i] to starts[i + 1] - 1: by which of `terminals` (int32[steps])
+    to which items (targets: uint64[steps, words]). queue: uint64[n, words], the first set at first,
+    set to all of them; begins: uint64[n, words of terminals], set to the terminals that each set
+    begins with. after: uint64[terminals, words], scratch. slots: int32[s], -1 at first, s a power
+    of two, s > 2 n.
+    """
+    words, last = queue.shape[1], slots.shape[0] - 1
+    count, place = numba.int64(1), numba.int64(0)
+    begins[:, :] = 0
+    while place < count:
+        after[:, :] = 0
+        for item in range(starts.shape[0] - 1):
+            if (queue[place, item >> 6] >> numba.uint64(item & 63)) & numba.uint64(1) == 0:
+                continue
+            for step in range(starts[item], starts[item + 1]):
+                terminal = terminals[step]
+                bit = numba.uint64(1) << numba.uint64(terminal & 63)
+                begins[place, terminal >> 6] |= bit
+                for k in range(words):
+                    after[terminal, k] |= targets[step, k]
+        for terminal in range(after.shape[0]):
+            bit = numba.uint64(1) << numba.uint64(terminal & 63)
+            if begins[place, terminal >> 6] & bit == 0:
+                continue
+            h = numba.uint64(1469598103934665603)
+            for k in range(words):
+                h = (h ^ after[terminal, k]) * numba.uint64(1099511628211)
+                h ^= h >> numba.uint64(29)
+            slot = numba.int64(h & numba.uint64(last))
+            while True:
+                other = slots[slot]
+                if other < 0:
+                    if count >= queue.shape[0]:
+                        return numba.int64(ENDS_FULL)
+                    slots[slot] = count
+                    for k in range(words):
+                        queue[count, k] = after[terminal, k]
+                    count += 1
+                    break
+                same = True
+                for k in range(words):
+                    if queue[other, k] != after[terminal, k]:
+                        same = False
+                        break
+                if same:
+                    break
+                slot = (slot + 1) & last
+        place += 1
+    return count
+
+
+@lean(INT(GRAMMAR, INT, I64))
+def scan_each(t, stacks, out):  # type: ignore[no-untyped-def]
+    """Set out[i] to the stacks after the i-th terminal allowed at closed stacks, -1 for none.
+
+    Returns 0, or NEED_SPACE.
+    """
+    terminals = t.rec[stacks, STACKS_TERMINALS]
+    start = numba.int64(t.rec[terminals, REC_START])
+    for i in range(t.rec[terminals, REC_SIZE]):
+        after = call_scan_laid(t, stacks, numba.int64(t.heap[start + i]))
+        if after < DEAD:
+            return after
+        out[i] = after
+    return numba.int64(0)
