@@ -271,13 +271,7 @@ class LarkText(LarkSource):
                 return self._directive(match, is_rule=is_rule)
             case "lark":
                 self._only_in_rules(match, "%lark", is_rule=is_rule)
-                end = self.blocks[start]
-                name = self._fresh(place)
-                inner = self.text.index("{", start) + 1
-                lines = self.text[:inner].split("\n")  # so that places inside are those outside
-                before = "\n" * (len(lines) - 1) + " " * len(lines[-1])
-                self.grammars[name] = before + self.text[inner : end - 1]
-                return end, self._in_place(name, start, end)
+                return self._block(start, self.blocks[start])
             case "reference":
                 self._only_in_rules(match, "a grammar's name", is_rule=is_rule)
                 name = self._fresh(place)
@@ -285,16 +279,7 @@ class LarkText(LarkSource):
                 return match.end(), name.ljust(len(match[0]))
             case "token" if (token := token_of(match[0])) is not None:
                 self._only_in_rules(match, "a token", is_rule=is_rule)
-                if any(first > last for first, last in token.ranges):
-                    raise self.error(
-                        "the numbers of tokens are out of order",
-                        place,
-                        rule=self.rule_at(start),
-                        expected="the lower number first",
-                    )
-                name = self._fresh(place)
-                self.tokens_named[name] = token
-                return match.end(), name.ljust(len(match[0]))
+                return match.end(), self._token(match, token).ljust(len(match[0]))
             case "condition":
                 self._only_in_rules(match, "'%if'", is_rule=is_rule)
                 reader = ParameterReader(self.text, match.end())
@@ -324,6 +309,29 @@ class LarkText(LarkSource):
                 self.lists[name] = [one[0][1:-1] for one in listed]
                 return end, self._in_place(name, start, end)
         return None
+
+    def _block(self, start: int, end: int) -> tuple[int, str]:
+        """A nested grammar."""
+        name = self._fresh(self.place(start))
+        inner = self.text.index("{", start) + 1
+        lines = self.text[:inner].split("\n")  # so that places inside are those outside
+        before = "\n" * (len(lines) - 1) + " " * len(lines[-1])
+        self.grammars[name] = before + self.text[inner : end - 1]
+        return end, self._in_place(name, start, end)
+
+    def _token(self, match: re.Match[str], token: Token) -> str:
+        """The terminal of a token of the vocabulary."""
+        place = self.place(match.start())
+        if any(first > last for first, last in token.ranges):
+            raise self.error(
+                "the numbers of tokens are out of order",
+                place,
+                rule=self.rule_at(match.start()),
+                expected="the lower number first",
+            )
+        name = self._fresh(place)
+        self.tokens_named[name] = token
+        return name
 
     def _named(
         self, tokens: list[re.Match[str]], i: int, *, is_rule: bool
