@@ -214,7 +214,10 @@ def test_an_object_whose_clauses_are_hard_never_fails_in_the_middle(order: str) 
     asked = [{"anyOf": [{"required": [n]} for n in rng.sample(names, 3)]} for _ in range(30)]
     schema = {
         "properties": {name: {"type": "boolean"} for name in names},
-        **{"type": "object", "additionalProperties": False, "maxProperties": 12, "allOf": asked},
+        "type": "object",
+        "additionalProperties": False,
+        "maxProperties": 12,
+        "allOf": asked,
     }
     tokens = [b"", *(bytes((byte,)) for byte in range(256)), b"true", b"false", b'": ', b', "v']
     vocab = sg.Vocabulary(tokens, eos_ids=[0])
