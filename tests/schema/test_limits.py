@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from structgen.regular.expressions import search
+from structgen.regular.lazy_dfa import beside
 from structgen.regular.numbers import language
 from structgen.schema.arrays import contains
 from structgen.schema.normal_form import combination, finite_values
@@ -16,7 +17,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
 ROWS: list[tuple[int, str]] = [
     (combination.MAX_ALTERNATIVES, "alternatives"),
     (clauses.MAX_TRIES, "steps that lead to no way to finish an object"),
-    (clause_matcher.MAX_WAYS, "ways in which the value of one member"),
     (key_rules.MAX_COMBINATIONS, "sets of key patterns"),
     (key_classes.MAX_CLASSES, "sets of key patterns"),
     (contains.MAX_STEPS, "steps until a way to finish an array"),
@@ -28,6 +28,9 @@ INSIDE: list[tuple[int, str]] = [
     (combination.MAX_MULTIPLIED, "multiplied out up to {} alternatives"),
     (combination.MAX_DISTRIBUTED, "up to {} clauses"),
     (matcher.MAX_SPLITTING, "more than {} patterns"),
+    (clauses.LATER_TRIES, "a member after which {} steps"),
+    (clause_matcher.MAX_WAYS, "decides in more than {:,} ways"),
+    (beside.MAX_SEARCHED, "for which {} others were looked at"),
 ]
 
 

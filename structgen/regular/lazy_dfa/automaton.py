@@ -241,6 +241,14 @@ def explore_ahead(regex: Regex) -> None:
         _explore_along(automaton, texts)
 
 
+def explore_vector_ahead(vector: Vector) -> None:
+    """Explore some states of the DFA that reads several expressions side by side."""
+    automaton = vector_automaton(vector)
+    if automaton is not None and not automaton.known:
+        with automaton.lock:
+            automaton.explore_near(AHEAD)
+
+
 def product_has_member(regex: Regex) -> bool | None:
     """Whether an intersection or complement is non-empty, as its product automaton says.
 

@@ -13,6 +13,15 @@ from typing import NamedTuple
 from structgen.regular.charset import ALL, CharSet
 from structgen.schema.formats import idna_labels as rules
 
+LAST = 0x32000  # no letter is behind it
+# Blocks of ideographs and syllables: all that are assigned are permitted, and alike.
+UNIFORM = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7A3),
+    (0x20000, 0x2F7FF),
+    (0x30000, LAST),
+)  # fmt: skip
 _BLOCK = 8  # letters below U+2000 are grouped by 256
 COUNTED = "αβγδεζηθικλμνξοπρςστυφχψωάέήίόύώϊϋΐΰ"  # labels of these letters are kept in states
 
@@ -88,7 +97,8 @@ def letter_of(char: str) -> Letter:
     """The properties of a permitted letter beyond ASCII."""
     letters, marks = composing()
     bidi = unicodedata.bidirectional(char)
-    script = next((name for name, test in _SCRIPTS if rules.is_script(char, *test)), "")
+    named = unicodedata.name(char, "")
+    script = next((script for script, names in _SCRIPTS if named.startswith(names)), "")
     joins = "T" if unicodedata.category(char) == "Mn" else rules.joining(char)
     digits = 1 if char in rules.ARABIC_DIGITS else 2 if char in rules.PERSIAN_DIGITS else 0
     return Letter(
@@ -117,8 +127,13 @@ _SCRIPTS = (
 def classes() -> tuple[tuple[CharSet, Letter], ...]:
     """All permitted letters beyond ASCII: the set and the properties of each class."""
     found: dict[Letter, list[tuple[int, int]]] = {}
-    for low, high in ALL.ranges:
-        for point in range(max(low, 0x80), min(high, 0x32000) + 1):
+    alike = CharSet.of(UNIFORM)
+    for low, high in (ALL & CharSet.of([(0x80, LAST)]) & ~alike).ranges:
+        for point in range(low, high + 1):
             if rules.permitted(chr(point)):
                 found.setdefault(letter_of(chr(point)), []).append((point, point))
+    for low, high in UNIFORM:
+        points = [p for p in range(low, high + 1) if unicodedata.category(chr(p)) == "Lo"]
+        if points:
+            found.setdefault(letter_of(chr(points[0])), []).extend((p, p) for p in points)
     return tuple((CharSet.of(points), letter) for letter, points in found.items())

@@ -50,12 +50,12 @@ def permitted(letter: str) -> bool:
     if letter.isascii():
         return letter in "abcdefghijklmnopqrstuvwxyz0123456789-"
     point = ord(letter)
+    if unicodedata.category(letter) not in _LETTERS_AND_DIGITS:
+        return False
     if any(low <= point <= high for low, high in _FORBIDDEN_RANGES):
         return False
     folded = unicodedata.normalize("NFKC", letter).casefold()
-    if unicodedata.normalize("NFKC", folded) != letter:
-        return False
-    return unicodedata.category(letter) in _LETTERS_AND_DIGITS
+    return folded == letter or unicodedata.normalize("NFKC", folded) == letter
 
 
 def is_script(letter: str, *names: str) -> bool:

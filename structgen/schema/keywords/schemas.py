@@ -20,10 +20,11 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
-from structgen.regular.lazy_dfa.automaton import explore_ahead
-from structgen.regular.regex import Regex
+from structgen.regular.lazy_dfa.automaton import explore_ahead, explore_vector_ahead
+from structgen.regular.regex import EMPTY, Regex
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.ecma import parse
+from structgen.regular.words import is_spellable
 from structgen.schema.formats.formats import format_language
 from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants, listed
@@ -214,15 +215,24 @@ class Schemas:
         return self._of_strings.normal_form(expr).string
 
     def surely_satisfiable(self, expr: Expr) -> bool:
-        """Whether some value certainly fits, as the JSON of a simple subschema shows."""
-        if len(expr) != 1:
-            return expr == TRUE
-        schema, place = expr[0].value, expr[0].place
-        if isinstance(place, str) or not isinstance(schema, dict):
-            return False
-        if simple.is_reference(schema, place.dialect):
-            schema, place = self._follow(place, schema["$ref"], "$ref")
-        return isinstance(schema, dict) and simple.surely_satisfiable(schema, place.dialect)
+        """Whether some value certainly fits, as the JSON of a simple subschema shows.
+
+        Others may stand beside it that say nothing but the same type.
+        """
+        if len(expr) == 1 and isinstance(expr[0].value, OneOf):
+            return any(isinstance(x, str) and is_spellable(x) for x in expr[0].value.values)
+        whole: dict[str, Any] = {}
+        for atom in expr:
+            schema, place = atom.value, atom.place
+            if isinstance(place, str) or not isinstance(schema, dict):
+                return False
+            if simple.is_reference(schema, place.dialect):
+                schema, place = self._follow(place, schema["$ref"], "$ref")
+            joined = simple.with_type(whole, schema) if isinstance(schema, dict) else None
+            if joined is None or place.dialect.ignored:
+                return False
+            whole = joined
+        return expr == TRUE or simple.surely_satisfiable(whole, self.place(expr[-1]).dialect)
 
     def shortest_value(self, costs: Costs, form: NormalForm) -> object:
         """A value that fits a normal form, with the shortest text."""
@@ -382,6 +392,7 @@ class Schemas:
         seen: dict[Any, set[int]] = {}  # by all of a place but its path
         atoms = set(self.root)
         todo: list[Atom | Located] = list(self.root)
+        costly: list[tuple[Atom, NormalForm]] = []
         while todo:
             entry = todo.pop()
             if isinstance(entry, Atom) and isinstance(entry.value, dict):
@@ -397,17 +408,29 @@ class Schemas:
                     continue
                 entry = self.atom(schema, place, entered=True)
             form = self.expand(entry)
-            try:
-                explore_ahead(form.string)
-                explore_ahead(form.number)
-            except BudgetError as error:
-                error.location = error.location or location(entry.location)
-                raise
+            costly.append((entry, form))
             for child in children_of(form):
                 for atom in child:
                     if atom not in atoms:
                         atoms.add(atom)
                         todo.append(atom)
+
+        for atom, form in costly:
+            try:
+                explore_ahead(form.string)
+                explore_ahead(form.number)
+                self._explore_keys(form)
+            except BudgetError as error:
+                error.location = error.location or location(atom.location)
+                raise
+
+    def _explore_keys(self, form: NormalForm) -> None:
+        """Find the keys that may come in objects with many patterns, and explore these a little."""
+        if any(len(group.patterns) > 1 for o in form.objects for group in o.groups):
+            for matcher in self.costs.objects(form):
+                if matcher.key_rules is not None and matcher.key_classes:
+                    # as the lexer state of a key that is none of the names has it
+                    explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
 
     def _complex_below(
         self, schema: dict[str, Any], place: Place, seen: set[int]

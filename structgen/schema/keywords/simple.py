@@ -122,6 +122,16 @@ def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     return not dialect.ignored
 
 
+def with_type(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
+    """Two schemas as one, if one of them says nothing but a type that the other leaves as it is."""
+    if not (said := _SAID.intersection(other)) <= {"type"}:
+        one, other = other, one
+        said = _SAID.intersection(other)
+    if not said <= {"type"} or ("type" in said and one.get("type", other["type"]) != other["type"]):
+        return None
+    return {**other, **one}
+
+
 def _needed(schema: dict[str, Any]) -> list[Any]:
     """The subschemas of the required members; False for one that cannot come."""
     named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
@@ -250,6 +260,7 @@ _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     **dict.fromkeys(("items", "additionalProperties"), _is_schema),
 }
 _CHECKED = frozenset(_CHECKS)
+_SAID = _CHECKED | _LOCATING
 _SCALAR = frozenset((
     "type", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "multipleOf", "minLength", "maxLength",

@@ -16,10 +16,12 @@ from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
-from structgen.schema.normal_form.forms import Clause, ForAll, ObjectAlt, is_pattern_exists
+from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
 from structgen.schema.objects.clauses import (
+    LATER_TRIES,
+    MAX_TRIES,
     Assignment,
     QuickCheck,
     Slot,
@@ -48,6 +50,8 @@ class ClauseMatcher(ObjectMatcher):
             self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
             self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
+        #: literals by which an object could be finished, by what has been read
+        self._likely: dict[tuple[int, frozenset[str]], frozenset[Literal]] = {}
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
         self._quick_check = QuickCheck(self, self._surely_infinite, costs)
@@ -120,7 +124,7 @@ class ClauseMatcher(ObjectMatcher):
 
         def can_finish(rests: Iterable[Clause]) -> bool:
             """Whether the object can be finished if the value leaves these clauses."""
-            return self._can_finish(after._replace(open_clauses=(*near, *fresh(rests))))
+            return self._can_finish(after._replace(open_clauses=(*near, *fresh(rests))), at)
 
         decisive = values_that_decide(pending)
         outcomes: Iterable[tuple[Expr, list[Clause]]]  # what a value fits, the clauses it leaves
@@ -135,7 +139,7 @@ class ClauseMatcher(ObjectMatcher):
         else:
             outcomes = (
                 (value, _rests(pending, fits))
-                for value, fits in self._outcomes(key, child, pending, can_finish)
+                for value, fits in self._outcomes(child, pending, can_finish)
             )
         return [
             Transition(value, after._replace(open_clauses=(*after.open_clauses, *fresh(rests))))
@@ -170,7 +174,6 @@ class ClauseMatcher(ObjectMatcher):
 
     def _outcomes(
         self,
-        key: str,
         child: Expr,
         pending: list[PendingClause],
         can_finish: Callable[[list[Clause]], bool],
@@ -179,6 +182,7 @@ class ClauseMatcher(ObjectMatcher):
 
         The values that fit `child` are cut by each expression into those that fit and those that do
         not, as far as there are any, and as long as the clauses that this decides can be satisfied.
+        At most MAX_WAYS.
         """
         found: list[tuple[Expr, dict[Expr, bool]]] = [(child, {})]
         for asked in dict.fromkeys(x for p in pending for x in p.observed()):
@@ -192,11 +196,8 @@ class ClauseMatcher(ObjectMatcher):
                 for values, fits in halves
                 if self._costs.satisfiable(values) and can_finish(_rests(pending, fits))
             ]
-            if len(found) > MAX_WAYS:
-                raise BudgetError(
-                    f"the value of {key!r} decides in more than {MAX_WAYS} ways",
-                    hint="negate fewer schemas of the same object at once",
-                )
+            if len(found) > MAX_WAYS:  # each can be finished: some values are left out
+                found = found[:MAX_WAYS]
         return found
 
     def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
@@ -300,8 +301,13 @@ class ClauseMatcher(ObjectMatcher):
             return found
         return [t._replace(after=t.after._replace(seen=at.seen)) for t in found]
 
-    def _can_finish(self, at: Progress) -> bool:
-        """Whether the object can be completed from a progress without pending clauses."""
+    def _can_finish(self, at: Progress, before: Progress | None = None) -> bool:
+        """Whether the object can be completed from a progress without pending clauses.
+
+        before: the progress that it follows on. By the way in which the object could be finished
+        from there it is tried first, so that some member can always come. What else would take too
+        long to decide is not offered.
+        """
         if () in at.open_clauses:
             return False
         if not self.is_bounded:
@@ -312,7 +318,13 @@ class ClauseMatcher(ObjectMatcher):
         if at not in self._finishable:
             names_only = not self.is_bounded and _about_names_only(at.open_clauses)
             keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
-            self._finishable[at] = self._is_finishable(at, keys if names_only else None)
+            try:
+                found = self._is_finishable(at, keys if names_only else None, before)
+            except BudgetError:
+                if before is None:
+                    raise
+                found = False
+            self._finishable[at] = found
         return self._finishable[at]
 
     def _surely_infinite(self, key: str) -> bool:
@@ -349,10 +361,12 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.is_satisfiable`: one completion is enough."""
         return self.surely_satisfiable() or self._is_finishable(self.start)
 
-    def _is_finishable(self, at: Progress, keys: frozenset[str] | None = None) -> bool:
+    def _is_finishable(
+        self, at: Progress, keys: frozenset[str] | None = None, before: Progress | None = None
+    ) -> bool:
         """Whether all clauses can be satisfied by what is still to come.
 
-        keys: those of the members that need a look, if not all do.
+        keys: those of the members that need a look, if not all do. before: see `_can_finish`.
         """
         named = [slot for slot in self._named_slots(at) if keys is None or slot.key in keys]
         if self._is_greedily_finishable(at, named):
@@ -360,10 +374,23 @@ class ClauseMatcher(ObjectMatcher):
         slots = named + (self._other_slots(at, 0) if keys is None else [])
         if self._is_greedily_finishable(at, slots):
             return True
-        cost_of, fill = self._unit_cost, self._fill(at)
-        return any(
-            True for _ in completions(at.open_clauses, slots, cost_of, fill, self._most_left(at))
-        )
+        fill = self._fill(at)
+
+        def noted(assignment: Assignment) -> list[int] | None:
+            sizes = fill(assignment)
+            if sizes is not None:
+                self._likely[self._place(at)] = frozenset(assignment.chosen)
+            return sizes
+
+        likely = self._likely.get(self._place(at if before is None else before), frozenset())
+        tries = MAX_TRIES if before is None else LATER_TRIES
+        cost_of, most = self._unit_cost, self._most_left(at)
+        ways = completions(at.open_clauses, slots, cost_of, noted, most, likely, tries)
+        return any(True for _ in ways)
+
+    def _place(self, at: Progress) -> tuple[int, frozenset[str]]:
+        """What has been read that clauses are about."""
+        return at.position, at.seen & self._clause_keys
 
     def _is_greedily_finishable(self, at: Progress, slots: list[Slot]) -> bool:
         """Whether the first literals that members at `slots` can satisfy are a completion."""
@@ -382,9 +409,9 @@ class ClauseMatcher(ObjectMatcher):
         def fill(assignment: Assignment) -> list[int] | None:
             return self._member_sizes(at, assignment, cost_of, least)
 
-        return completions(
-            at.open_clauses, self._slots(at, least), cost_of, fill, self._most_left(at)
-        )
+        slots, most = self._slots(at, least), self._most_left(at)
+        likely = self._likely.get(self._place(at), frozenset())
+        return completions(at.open_clauses, slots, cost_of, fill, most, likely)
 
     def _most_left(self, at: Progress) -> int | None:
         """How many members may still come."""

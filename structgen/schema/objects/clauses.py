@@ -27,7 +27,7 @@ objects without that search; it never says yes where the search says no.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from structgen.schema.normal_form.costs import Costs
 
 MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
+LATER_TRIES = 500  # the same where a way to finish it without the next member is known
 MAX_NAMES = 32  # names tried as the member that a literal about a language of keys asks for
 
 
@@ -128,13 +129,14 @@ class Assignment(NamedTuple):
     """One literal chosen for each of some clauses, as what it asks of the members to come.
 
     claims: by key of the members that `Exists` literals ask for, what these must fit besides;
-    by_name, by_pattern: what `ForAll` literals ask of members if they come.
+    by_name, by_pattern: what `ForAll` literals ask of members if they come. chosen: the literals.
     """
 
     slots: dict[str, Slot]
     claims: dict[str, Expr]
     by_name: dict[str, Expr]
     by_pattern: tuple[ForAll, ...]
+    chosen: tuple[Literal, ...] = ()
 
     @classmethod
     def empty(cls, slots: Iterable[Slot]) -> Assignment:
@@ -169,12 +171,14 @@ def completions(
     cost_of: CostOf,
     fill: Callable[[Assignment], list[int] | None],
     most: int | None = None,
+    likely: Container[Literal] = (),
+    tries: int = MAX_TRIES,
 ) -> Iterator[list[int]]:
     """Search for the ways to satisfy all clauses: what `fill` makes of each full assignment.
 
     fill: sizes of the members still to come, in bytes; None if the assignment cannot be used after
-    all. most: how many members may still come, None for any number. Raises BudgetError after
-    MAX_TRIES extensions that have led to nothing.
+    all. most: how many members may still come, None for any number. likely: literals that
+    are tried first. Raises BudgetError after so many `tries`, extensions that have led to nothing.
     """
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
         return
@@ -184,7 +188,6 @@ def completions(
     if any(count == 0 for count, _ in choices):
         return
     ordered = [clause for _, clause in sorted(choices, key=_first)]  # most constrained first
-    tries = 0
     found = False
     stack = [(0, none)]  # depth-first, without recursion
     seen: set[tuple[int, Hashable]] = set()
@@ -203,12 +206,13 @@ def completions(
         if any(assignment.implies(literal) for literal in ordered[done]):
             stack.append((done + 1, assignment))
             continue
-        options = list(_extensions(ordered[done], assignment, cost_of))
+        literals = sorted(ordered[done], key=lambda x: x not in likely)
+        options = list(_extensions(literals, assignment, cost_of))
         if most is not None:
             options = [o for o in options if len(required.union(o.claims)) <= most]
         stack += ((done + 1, option) for option in reversed(options))  # the first comes first
-        tries += 1
-        if tries > MAX_TRIES:
+        tries -= 1
+        if tries < 0:
             if found:
                 return
             raise BudgetError(
@@ -234,12 +238,14 @@ def _first(pair: tuple[int, Clause]) -> int:
     return pair[0]
 
 
-def _extensions(clause: Clause, assignment: Assignment, cost_of: CostOf) -> Iterator[Assignment]:
+def _extensions(
+    literals: Iterable[Literal], assignment: Assignment, cost_of: CostOf
+) -> Iterator[Assignment]:
     """The assignments in which one literal of a clause holds as well."""
-    for literal in clause:
+    for literal in literals:
         for after, keys in _with_literal(literal, assignment):
             if all(cost_of(after.child(key)) is not None for key in keys):
-                yield after
+                yield after._replace(chosen=(*assignment.chosen, literal))
 
 
 def _with_literal(

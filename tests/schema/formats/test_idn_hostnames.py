@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from structgen.regular.regex import EMPTY, Regex, matches, shortest
 from structgen.schema.formats.formats import format_built
-from structgen.schema.formats.idna_classes import LATIN, classes
-from structgen.schema.formats.idna_labels import label_direction, punycode
+from structgen.schema.formats.idna_classes import LATIN, UNIFORM, classes, letter_of
+from structgen.schema.formats.idna_labels import label_direction, permitted, punycode
 from structgen.schema.formats.idna_sizes import LIMITS, Size
 
 idna = pytest.importorskip("idna")
@@ -187,3 +187,12 @@ def test_walks_end_well_wherever_they_go() -> None:
 def test_the_direction_of_labels_is_that_of_rfc_5893() -> None:
     """Right-to-left, left-to-right, and those that it does not know."""
     assert [label_direction(label) for label in ("אב", "ab1", "1a", "中")] == ["R", "L", "N", "L"]
+
+
+def test_uniform_blocks_are_uniform() -> None:
+    """Every assigned letter of them is permitted, and like the first of its block."""
+    for low, high in UNIFORM:
+        letters = [c for c in map(chr, range(low, high + 1)) if unicodedata.category(c) == "Lo"]
+        sample = [*letters[:5], *letters[-5:], *letters[:: max(len(letters) // 500, 1)]]
+        assert all(map(permitted, sample))
+        assert len({letter_of(letter) for letter in sample}) <= 1

@@ -79,7 +79,7 @@ def test_most_of_a_usual_schema_is_simple() -> None:
         "additionalProperties": False,
     }
     assert simple.children(inner, Dialect(2020)) == [(("items",), inner["items"])]
-    left = simple.complex_below(schema, Dialect(2020), set())
+    left = simple.complex_below(schema, Dialect(2020), set(), set())
     assert left == [(("properties", "b"), {"$ref": "#"}), (("properties", "c"), {"pattern": "^x"})]
     assert simple.children({"anyOf": [schema]}, Dialect(2020)) is None
     assert simple.children(schema, Dialect(2020, asserts_formats=True)) is None

@@ -154,9 +154,9 @@ def test_one_value_satisfies_several_clauses(monkeypatch: pytest.MonkeyPatch) ->
     searched: list[Progress] = []
     finishes = ClauseMatcher._is_finishable
 
-    def finishing(of: ClauseMatcher, at: Progress, keys: frozenset[str] | None = None) -> bool:
+    def finishing(of: ClauseMatcher, at: Progress, *more: Any) -> bool:
         searched.append(at)
-        return finishes(of, at, keys)
+        return finishes(of, at, *more)
 
     monkeypatch.setattr(ClauseMatcher, "_is_finishable", finishing)
     kinds = [{"properties": {"kind": {"const": x}, "with": {"type": "object"}}} for x in "wxyz"]
@@ -206,3 +206,30 @@ def test_few_keys_that_must_have_many_letters(
         text = json.dumps(value, separators=(",", ":")).encode()
         state = c.advance_bytes(c.start, text)
         assert (state != sg.DEAD and c.is_accepting(state)) == decide(text), value
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_an_object_whose_clauses_are_hard_never_fails_in_the_middle(order: str) -> None:
+    """Few members that must meet many clauses (hitting set): no error, no dead end, valid texts."""
+    rng, names = Random(5), [f"v{i}" for i in range(30)]
+    asked = [{"anyOf": [{"required": [n]} for n in rng.sample(names, 3)]} for _ in range(30)]
+    schema = {
+        "properties": {name: {"type": "boolean"} for name in names},
+        "type": "object",
+        "additionalProperties": False,
+        "maxProperties": 12,
+        "allOf": asked,
+    }
+    tokens = [b"", *(bytes((byte,)) for byte in range(256)), b"true", b"false", b'": ', b', "v']
+    vocab = sg.Vocabulary(tokens, eos_ids=[0])
+    spec = sg.JsonSchema(schema, property_order=order, whitespace="compact")
+    constraint = sg.compile(spec, vocab)
+    state, text, row = constraint.start, b"", np.zeros(vocab.words, np.int32)
+    while True:
+        constraint.fill_mask(state, row)
+        allowed = [t for t in range(len(tokens)) if row[t >> 5] >> (t & 31) & 1]
+        token = rng.choice(allowed)
+        if token == 0:
+            break
+        state, text = constraint.advance(state, token), text + tokens[token]
+    assert json_decider(schema)(text)
