@@ -6,7 +6,8 @@
 Starts `structgen serve demo` as a process of its own, or takes the server at `--url`. Each request
 is a chat with a small schema that no other request has. Clients send one request after the other,
 each over a connection of its own. A table has requests and written tokens a second for each number
-of clients, and the memory of the server (resident set) after every so many requests.
+of clients, the time of the server's processors, which other work on the machine changes little, and
+the memory of the server (resident set) after every so many requests.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import argparse
 import http.client
 import itertools
 import json
+import math
+import os
 import socket
 import statistics
 import subprocess
@@ -36,9 +39,13 @@ KINDS = ("string", "integer", "enum", "pattern", "array", "object", "any", "form
 
 @dataclass(slots=True)
 class Measured:
-    """What some clients have measured. memory: (requests answered, MiB of the server)."""
+    """What some clients have measured.
+
+    processors: seconds of the server's processors. memory: (requests answered, MiB of the server).
+    """
 
     seconds: float = 0.0
+    processors: float = 0.0
     latencies: list[float] = field(default_factory=list)
     tokens: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -77,8 +84,10 @@ def run(args: argparse.Namespace) -> int:
     if not clients or min(clients) < 1 or args.requests < 1:
         raise BenchError("there is nothing to measure", expected="--requests 64 --clients 1,8")
     with _server(args) as (url, pid):
-        print("| clients | requests a second | tokens a second | p50, p99 of a request, ms |")
-        print("|---|---|---|---|")
+        print(
+            "| clients | requests a second | tokens a second | p50, p99 of a request, ms | ", end=""
+        )
+        print("processors, ms a token |\n|---|---|---|---|---|")
         curve: list[tuple[int, float]] = []
         sent = 0
         for count in clients:
@@ -90,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
             middle, late = statistics.median(took), took[-max(1, len(took) // 100)]
             print(
                 f"| {count} | {len(took) / found.seconds:.1f} | {found.tokens / found.seconds:.0f} "
-                f"| {1e3 * middle:.0f}, {1e3 * late:.0f} |",
+                f"| {1e3 * middle:.0f}, {1e3 * late:.0f} "
+                f"| {1e3 * found.processors / max(1, found.tokens):.1f} |",
                 flush=True,
             )
             curve += [(sent + done, size) for done, size in found.memory]
@@ -165,17 +175,26 @@ def measure(
                 if pid is not None and (count % every == 0 or count == 1):
                     found.memory.append((count, memory_of(pid)))
 
-    begin = time.perf_counter()
+    begin, used = time.perf_counter(), processors_of(pid)
     threads = [threading.Thread(target=work) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found.seconds = time.perf_counter() - begin
+    found.seconds, found.processors = time.perf_counter() - begin, processors_of(pid) - used
     return found
 
 
 _HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer none"}
+
+
+def processors_of(pid: int | None) -> float:
+    """Seconds of processors that a process has used, all its threads together; nan for None."""
+    if pid is None:
+        return math.nan
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    user, system = fields.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_of(pid: int) -> float:

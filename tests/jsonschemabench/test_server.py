@@ -38,7 +38,9 @@ def test_a_running_server_is_measured(serving: Serving, capsys: Any) -> None:
     where = ["--url", serving.url, "--pid", str(os.getpid())]
     assert main([*arguments, *where]) == 0
     lines = capsys.readouterr().out.splitlines()
-    rates = [re.fullmatch(r"\| (\d+) \| [\d.]+ \| \d+ \| \d+, \d+ \|", line) for line in lines]
+    rates = [
+        re.fullmatch(r"\| (\d+) \| [\d.]+ \| \d+ \| \d+, \d+ \| [\d.]+ \|", line) for line in lines
+    ]
     assert [found[1] for found in rates if found] == ["1", "3"]
     sizes = [re.fullmatch(r"\| (\d+) \| (\d+) \|", line) for line in lines]
     assert [int(found[1]) for found in sizes if found] == [1, 6, 12, 13, 18, 24]
