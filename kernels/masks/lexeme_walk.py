@@ -44,7 +44,6 @@ from structgen.kernels.trie.loops import (
     all_loop,
     allow,
     allow_below,
-    is_other,
     permit,
 )
 from structgen.kernels.trie.nodes import (
@@ -162,29 +161,18 @@ def next_child(t, nodes, q, first):  # type: ignore[no-untyped-def]
     return numba.int64(nodes.at.shape[0])
 
 
-@inlined
-def allow_rest(nodes, subtrees, row, i, other, most):  # type: ignore[no-untyped-def]
-    """Set the bits of all tokens that end at node `i` or below, unless the row has them anyway.
-
-    It has those of at most `most` characters where `other` is 0: see `walk_lexeme`.
-    """
-    if other != 0 or nodes.at[i, NODE_DEPTH] - 1 + subtrees.at[i, HEIGHT] > most:
-        allow_below(nodes, subtrees, row, i)
-
-
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, I64, LEXEME_ENDS, types.int32[::1], I64))
-def walk_lexeme(t, nodes, subtrees, loops, given, out, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(
+    TABLES, NODES, SUBTREES, LOOPS, types.int64, LEXEME_ENDS, types.int32[::1], I64
+))  # fmt: skip
+def walk_lexeme(t, nodes, subtrees, loops, least, out, row, stack):  # type: ignore[no-untyped-def]
     """Walk the trie from lexer state `stack[0]`; set bits of tokens that stay in the lexeme.
 
-    row: int32[words], or-ed into; at first it has the tokens of at most given[1] characters, all of
-    the groups with bits given[0] (0 for none). Only the ways to tokens of more than given[2]
-    characters are walked, and maybe others. out: filled with the lexeme ends found; `stack`
-    int64[depth + 4]: per depth 1 << 40 if a character was in none of these groups | byte << 32 |
-    lexer state, and in the last three entries the place to go on from: node, number of lexeme ends,
-    bytes of their text. Returns 0 when done, NEED_ROW (`t.need[WANTED]`: the lexer state), or
-    NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
+    least: only the ways to tokens of more characters are walked, and maybe others. out: filled with
+    the lexeme ends found. row: int32[words], or-ed into. stack: int64[depth + 4]: per depth
+    byte << 32 | lexer state, and in the last three entries the place to go on from: node, number of
+    lexeme ends, bytes of their text. Returns 0 when done, NEED_ROW (`t.need[WANTED]`: the lexer
+    state), or NEED_SPACE when `out` is full; call again with the same arguments, larger `out`.
     """
-    letters, most, least = given[0], given[1], given[2]
     place = stack.shape[0] - 3
     i, count, used = stack[place], stack[place + 1], stack[place + 2]
     status = numba.int64(0)
@@ -195,11 +183,9 @@ def walk_lexeme(t, nodes, subtrees, loops, given, out, row, stack):  # type: ign
             i = numba.int64(nodes.at[i, NODE_END])
             continue
         q = stack[depth - 1] & 0xFFFFFFFF
-        other = stack[depth - 1] >> 40
         # The state reads whatever the subtree has and stays in the lexeme: all tokens of it fit.
         if all_loop(subtrees, loops, q, i, WHOLE):
-            other |= subtrees.at[i, WHOLE] & ~letters
-            allow_rest(nodes, subtrees, row, i, other, most)
+            allow_below(nodes, subtrees, row, i)
             i = numba.int64(nodes.at[i, NODE_END])
             continue
         if t.filled[q] == 0:
@@ -209,14 +195,11 @@ def walk_lexeme(t, nodes, subtrees, loops, given, out, row, stack):  # type: ign
         target = t.rows[q, nodes.at[i, NODE_BYTE]]
         # Inside the lexeme: its tokens fit, go down.
         if target >= 0:
-            if is_other(subtrees, letters, i):
-                other = numba.int64(1)
             if all_loop(subtrees, loops, target, i, BELOW):
-                other |= subtrees.at[i, BELOW] & ~letters
-                allow_rest(nodes, subtrees, row, i, other, most)
+                allow_below(nodes, subtrees, row, i)
                 i = numba.int64(nodes.at[i, NODE_END])
                 continue
-            stack[depth] = (other << 40) | (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
+            stack[depth] = (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
             allow(nodes, row, i)
             i += 1
             continue

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structgen.kernels.build.decorators import inlined
 from structgen.kernels.build.language import numba, types
 from structgen.kernels.tables import I64, U8
-from structgen.kernels.trie.nodes import HEIGHT, IN_CHARACTER, NODE_END, NODE_TOKEN, OWN
+from structgen.kernels.trie.nodes import HEIGHT, NODE_END, NODE_TOKEN
 
 
 class Loops(NamedTuple):
@@ -43,13 +43,6 @@ def all_loop(subtrees, loops, q, i, part):  # type: ignore[no-untyped-def]
         and subtrees.at[i, part] & ~loops.groups[q] == 0
         and subtrees.at[i, HEIGHT] <= loops.often[q]
     )
-
-
-@inlined
-def is_other(subtrees, letters, i):  # type: ignore[no-untyped-def]
-    """Whether a character begins at node `i` that is in none of the groups with bits `letters`."""
-    own = numba.int64(subtrees.at[i, OWN])
-    return own != IN_CHARACTER and (letters >> own) & 1 == 0
 
 
 @inlined

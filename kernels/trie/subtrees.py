@@ -95,39 +95,6 @@ def describe_subtrees(nodes, group, subtrees, left, stack):  # type: ignore[no-u
             subtrees.at[i, WHOLE] |= one
 
 
-@lean(types.void(NODES, SUBTREES, I64, I64))
-def spell_tokens(nodes, subtrees, spelled, stack):  # type: ignore[no-untyped-def]
-    """Write bits of the groups of all characters of each token.
-
-    A character that goes on behind the token counts as well. spelled: int64[n], by token; stack:
-    int64[depth + 4], scratch.
-    """
-    stack[0] = 0
-    for i in range(nodes.at.shape[0]):
-        depth = nodes.at[i, NODE_DEPTH]
-        own = numba.int64(subtrees.at[i, OWN])
-        found = stack[depth - 1]
-        if own != IN_CHARACTER:
-            found |= numba.int64(1) << own
-        stack[depth] = found
-        if nodes.at[i, NODE_TOKEN] >= 0:
-            spelled[nodes.at[i, NODE_TOKEN]] = found
-
-
-@lean(types.void(I64, types.int64, I32))
-def allow_letters(spelled, letters, row):  # type: ignore[no-untyped-def]
-    """Set the row of the tokens with no characters but those of the groups with bits `letters`.
-
-    spelled: int64[32 * words], see `spell_tokens`; row: int32[words], written.
-    """
-    for w in range(row.shape[0]):
-        bits = numba.uint32(0)
-        for bit in range(32):
-            fits = spelled[32 * w + bit] & ~letters == 0
-            bits |= numba.uint32(fits) << numba.uint32(bit)
-        row[w] = numba.int32(bits)
-
-
 @lean(types.int64(TABLES, NODES, I32, I64))
 def count_characters(t, nodes, started, stack):  # type: ignore[no-untyped-def]
     """Count the characters down to each node that a free string `stack[0]` has begun.

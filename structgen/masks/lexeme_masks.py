@@ -33,7 +33,6 @@ from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.masks.shared import shared_masks
-from structgen.regular.byte_groups import quoted
 from structgen.regular.lazy_dfa.states import Unbounded
 from structgen.regular.regex import ANY, EMPTY
 from structgen.util.arrays import with_room
@@ -48,8 +47,6 @@ NEAR = 12  # characters: where fewer may follow, many tokens are too long
 FEW_LONGER = 24  # characters: few tokens have more
 RECENT = 32  # states walked last, with which others are compared
 MOST_UNSURE = 64  # tokens that are read byte by byte
-MANY_GROUPS = 32  # of characters: then tokens of these alone are not walked again
-_ALL_BITS = (1 << 64) - 1
 
 
 def is_string(state: LexState) -> bool:
@@ -205,7 +202,6 @@ class LexemeMasks:
     def _compute(self, q: int) -> LexemeMask:
         """The lexeme mask by steps 2 to 5 of this module's docstring."""
         engine = self._engine
-        groups, most = self._looping_groups(q)
         embedded = embedded_dfa.embedded_at(engine, q)
         if embedded is not None:
             bounds = self._bounds(*embedded)
@@ -230,11 +226,10 @@ class LexemeMasks:
                 stack,
             )
         else:
-            known = np.array([groups, most, 0], np.int64)
             mask = self._run_walk(
                 self._walk.walk_lexeme,
-                lambda: (self._shared_masks.subtrees_at, engine.loops, known),
-                self._shared_masks.tokens_of_groups(groups, most).copy(),
+                lambda: (self._shared_masks.subtrees_at, engine.loops, 0),
+                np.zeros(self._vocabulary.words, np.int32),
                 stack,
             )
         self._turn = self._turn % RECENT + 1
@@ -303,14 +298,14 @@ class LexemeMasks:
         row, unsure = mask.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
         stack[0] = unbounded
-        told = np.array([base.place, same.free, same.most], np.int64)
+        given = np.array([base.place, same.free, same.most], np.int64)
         refuse, code = kernels("masks.length_bound").refuse_longer, -1
         while code:
             found = embedded.unbounded(engine, state)  # anew, as the DFA may have grown
             wanted = None if found is None else found[0].wanted
             nodes_at, subtrees_at = self._shared_masks.nodes_at, self._shared_masks.subtrees_at
             code = refuse(
-                engine.tables_at, nodes_at, subtrees_at, begun, wanted, told, row, unsure, stack
+                engine.tables_at, nodes_at, subtrees_at, begun, wanted, given, row, unsure, stack
             )
             if code:
                 engine.fill_on_demand(code)
@@ -329,10 +324,10 @@ class LexemeMasks:
         """`mask` for tokens of at most `same.free` characters; a walk from `q` for others."""
         free, short = same.free, self._shared_masks.tokens_up_to(same.free, escapes=escapes)
         stack = np.zeros(self._depth + 5, np.int64)
-        stack[0], known = q, np.array([0, 0, free], np.int64)
+        stack[0] = q
         found = self._run_walk(
             self._walk.walk_lexeme,
-            lambda: (self._shared_masks.subtrees_at, self._engine.loops, known),
+            lambda: (self._shared_masks.subtrees_at, self._engine.loops, free),
             mask.row & short,
             stack,
         )
@@ -376,22 +371,6 @@ class LexemeMasks:
         sizes = (count, count, count, count + 1, used)
         ends = type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True)))
         return LexemeMask(row, ends)
-
-    def _looping_groups(self, q: int) -> tuple[int, int]:
-        """Groups of characters that `q` reads again and again, as bits, and how many characters.
-
-        Tokens of these alone need no walk. 0 where the groups are so few that this does not pay.
-        """
-        loops, most = self._engine.loops, self._shared_masks.longest
-        if q >= len(loops.often):
-            return 0, most
-        groups, often = int(loops.groups[q]), int(loops.often[q])
-        if (groups & _ALL_BITS).bit_count() < MANY_GROUPS:
-            return 0, most
-        if often >= min(most, kernels("trie.nodes").MANY):
-            return groups, most
-        is_counted = bool(self._shared_masks.character_counts)
-        return (groups, often) if is_counted and not groups & ~int(quoted()) else (0, most)
 
     def _characters_begun(self, free: int, *, escapes: bool) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie.

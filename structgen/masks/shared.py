@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20  # of lexeme masks kept for one vocabulary
 OWN_BYTES = 16 << 20  # of these at most for states of specs' own, which few specs share
 MAX_SHORT = 256  # rows of tokens with at most so many characters
-MAX_SPELLED = 64  # rows of tokens with no characters but certain ones
 SPARE = 8  # workspaces that are kept for the next constraints
 
 
@@ -111,9 +110,6 @@ class SharedMasks:
         self.nodes = trie.nodes
         self.subtrees = subtrees_of(self.nodes, trie.max_depth)
         k = kernels("trie.nodes")
-        self._groups = np.full(32 * words, -1, np.int64)  # by token: bits of its characters' groups
-        stack = np.zeros(trie.max_depth + 4, np.int64)
-        kernels("trie.subtrees").spell_tokens(self.nodes, self.subtrees, self._groups, stack)
         highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
         self.longest = trie.max_depth if highest == k.MANY else highest
@@ -136,7 +132,6 @@ class SharedMasks:
         #: of free strings with any escapes, and with none but needed ones, once somebody asked
         self.character_counts: dict[bool, CharacterCounts] = {}
         self._short: dict[tuple[int, bool], Row] = {}
-        self._spelled: dict[int, Row] = {}
         self._nbytes = self._own_nbytes = 0
         self._saved: SavedParts | None = None
         self._lock = threading.Lock()
@@ -224,23 +219,6 @@ class SharedMasks:
                 self._short = {}
             self._short[high, escapes] = found
         return found
-
-    def tokens_of_groups(self, groups: int, most: int) -> Row:
-        """int32[words]: the tokens of at most `most` characters, all of the groups with these bits.
-
-        Groups are those of `regular.byte_groups`. Where `most` is less than `longest`, some
-        character counts must be known, and the groups' characters must need no escape in a string.
-        """
-        found = self._spelled.get(groups)
-        if found is None:
-            found = np.empty(self.words, np.int32)
-            kernels("trie.subtrees").allow_letters(self._groups, groups, found)
-            if len(self._spelled) >= MAX_SPELLED:
-                self._spelled = {}
-            self._spelled[groups] = found
-        if most >= self.longest:
-            return found
-        return found & self.tokens_up_to(most, escapes=next(iter(self.character_counts)))
 
 
 @per_vocabulary

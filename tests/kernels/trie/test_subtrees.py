@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import subtrees_of
-from structgen.regular.byte_groups import BROKEN_BIT, groups
-from tests.kernels.trie.tries import Vocabulary, unsigned
+from structgen.regular.byte_groups import groups
+from tests.kernels.trie.tries import Vocabulary
 
 pytestmark = pytest.mark.nojit
 SEEDS = st.integers(0, 10**6)
@@ -41,28 +41,6 @@ def begun(word: bytes) -> list[int] | None:
         return None
     leads = [*(letter.encode()[0] for letter in text), *decoder.getstate()[0][:1]]
     return [int(groups()[lead]) for lead in leads]
-
-
-@given(SEEDS)
-def test_tokens_of_certain_letters_are_those_with_no_others(seed: int) -> None:
-    """A character that is cut off counts as any that begins so; what is no text is left out."""
-    rng = Random(seed)
-    vocabulary = Vocabulary(words_of(rng))
-    subtrees = subtrees_of(vocabulary.nodes, vocabulary.depth)
-    own = [int(groups()[letter.encode()[0]]) for letter in LETTERS]
-    chosen = set(rng.sample(own, rng.randrange(1, len(own))))
-    letters = sum(1 << group for group in chosen) & ~BROKEN_BIT
-    row = vocabulary.row()
-    spelled = np.full(32 * len(row), -1, np.int64)
-    stack = np.zeros(vocabulary.depth + 4, np.int64)
-    kernels("trie.subtrees").spell_tokens(vocabulary.nodes, subtrees, spelled, stack)
-    kernels("trie.subtrees").allow_letters(spelled, letters, row)
-
-    def wanted(word: bytes) -> bool:
-        found = begun(word)
-        return found is not None and chosen.issuperset(found)
-
-    assert unsigned(row) == vocabulary.bits(wanted)
 
 
 @given(SEEDS)

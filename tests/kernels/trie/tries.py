@@ -101,7 +101,7 @@ def walk_inside(served: Served, vocabulary: Vocabulary, q: int) -> tuple[Array, 
     walk, fixed = kernels("masks.lexeme_walk").walk_lexeme, vocabulary.fixed
     row, stack = vocabulary.row(), vocabulary.stack()
     stack[0] = q
-    given = *fixed, np.zeros(3, np.int64)
+    given = *fixed, 0
     out = walked(served, vocabulary, lambda tables, *rest: walk(tables, *given, *rest), row, stack)
     return row, out
 
