@@ -96,6 +96,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 100_000  # states of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
+FEW_AHEAD = 24  # the same of numbers less others, whose states each take a search
 LEAST = 128  # states that an automaton counts for at least: its arrays have room for as many
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
@@ -236,7 +237,7 @@ def explore_ahead(regex: Regex) -> None:
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
-            automaton.explore_near(AHEAD)
+            automaton.explore_near(FEW_AHEAD if less_numbers else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
 

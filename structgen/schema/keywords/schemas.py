@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.errors import (
@@ -425,12 +426,14 @@ class Schemas:
                 raise
 
     def _explore_keys(self, form: NormalForm) -> None:
-        """Find the keys that may come in objects with many patterns, and explore these a little."""
-        if any(len(group.patterns) > 1 for o in form.objects for group in o.groups):
-            for matcher in self.costs.objects(form):
-                if matcher.key_rules is not None and matcher.key_classes:
-                    # as the lexer state of a key that is none of the names has it
-                    explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
+        """Find the keys that may come in an object with many patterns, and explore a little."""
+        alternatives = [*islice(form.objects, 2)]
+        if len(alternatives) != 1 or not any(group.patterns for group in alternatives[0].groups):
+            return
+        for matcher in self.costs.objects(form):
+            if matcher.key_rules is not None and matcher.key_classes:
+                # as the lexer state of a key that is none of the names has it
+                explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
 
     def _complex_below(
         self, schema: dict[str, Any], place: Place, seen: set[int]

@@ -205,3 +205,15 @@ def test_what_asks_for_the_same_twice_is_looked_at_once() -> None:
     automaton = sg.JsonSchema(schema, property_order="any").automaton()
     at, _ = automaton.run(automaton.start, b'{"k": {"k": {"k": ')
     assert automaton.next_bytes(at)
+
+
+def test_a_type_beside_a_schema_is_joined_to_it() -> None:
+    """Where it leaves the schema as it is; what else stands beside one has to be expanded."""
+    named = {"required": ["a"], "title": "x"}
+    assert simple.with_type({}, named) == named
+    assert simple.with_type({"type": "object"}, named) == {**named, "type": "object"}
+    assert simple.with_type({**named, "type": "object"}, {"type": "object"})
+    assert simple.with_type({**named, "type": "object"}, {"type": "string"}) is None
+    assert simple.with_type({"type": "object"}, {"type": "string"}) is None
+    assert simple.with_type(named, {"minProperties": 2}) is None
+    assert simple.with_type(named, {"$ref": "#/$defs/a"}) is None
