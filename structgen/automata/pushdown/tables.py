@@ -175,7 +175,7 @@ def fixed_bytes(t: Any) -> int:
     """
     counted = t._replace(shared_rows=t.shared_rows[:0], rows=t.rows[: len(t.filled)])
     growing = counted.spans, counted.stack_nodes, counted.capture_links
-    return sum(array.nbytes for array in counted) - sum(array.nbytes for array in growing)
+    return int(sum(array.nbytes for array in counted) - sum(array.nbytes for array in growing))
 
 
 def inconsistent_tables() -> ArtifactError:
