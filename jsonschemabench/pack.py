@@ -33,7 +33,7 @@ from structgen.demo import model_path
 from structgen.errors import StructgenError
 
 KEYWORDS = {"$schema", "properties", "definitions", "$defs", "oneOf", "anyOf", "allOf", "items"}
-OTHERS = (None, -1, "", [], {}, "other")  # values that a part is changed to
+OTHERS: tuple[Any, ...] = (None, -1, "", [], {}, "other")  # values that a part is changed to
 
 
 def add_parser(commands: Any) -> None:

@@ -28,7 +28,7 @@ def variant(name: str) -> type[StructgenEngine]:
                 set_constant(module, constant, value)
             super().prepare(vocabulary)
 
-    Variant.name = name  # type: ignore[misc]  # each variant is a class of its own
+    Variant.name = name
     return Variant
 
 

@@ -165,12 +165,12 @@ def test_a_variant_has_a_constant_set_otherwise(monkeypatch: pytest.MonkeyPatch)
     from structgen.vocabulary import table
 
     for module in (constraint, compiler):
-        monkeypatch.setattr(module, "MAX_BYTES", module.MAX_BYTES)  # is put back in the end
+        monkeypatch.setattr(module, "MAX_BYTES", vars(module)["MAX_BYTES"])  # is put back in the end
     monkeypatch.setattr(table, "MAX_BYTES", 0, raising=False)
     variant = engine_class("structgen@constraint.constraint.MAX_BYTES=12345")
     assert variant.name == "structgen@constraint.constraint.MAX_BYTES=12345"
     variant().prepare(VOCABULARY)
-    assert (constraint.MAX_BYTES, compiler.MAX_BYTES) == (12345, 12345)
+    assert [vars(module)["MAX_BYTES"] for module in (constraint, compiler)] == [12345, 12345]
     assert vars(table)["MAX_BYTES"] == 0
 
 
