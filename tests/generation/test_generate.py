@@ -308,6 +308,7 @@ def test_every_budget_that_suffices_is_kept(generator: Generator, objects: Naive
     assert reasons["complete"] > 5
 
 
+@pytest.mark.thorough
 def test_a_text_is_closed_as_late_as_possible(
     generator: Generator, objects: NaiveConstraint
 ) -> None:

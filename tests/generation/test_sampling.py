@@ -180,6 +180,7 @@ def test_a_number_on_an_edge_belongs_to_the_token_above() -> None:
     assert [draw(late, FixedRandom(u)) for u in (0.0, 0.5, math.nextafter(1.0, 0.0))] == [700] * 3
 
 
+@pytest.mark.thorough
 def test_draws_follow_the_distribution() -> None:
     """20,000 seeded draws through all transforms agree with `distribution` (chi-square)."""
     rng = np.random.default_rng(7)

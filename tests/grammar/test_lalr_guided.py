@@ -150,6 +150,7 @@ def lark_grammars(draw: st.DrawFn) -> str:
     return "\n".join([*lines, *draw(st.sampled_from([[], ['%ignore " "']]))])
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(lark_grammars(), st.integers(0, 1 << 30))
 def test_random_grammars_are_read_as_by_lark(text: str, seed: int) -> None:

@@ -77,6 +77,7 @@ def test_responses_take_both_fields(client: Any) -> None:
         assert json.loads(found.output_text) in ("yes", "no")
 
 
+@pytest.mark.thorough
 def test_texts_of_an_exact_sampler_have_the_models_own_distribution(
     client: Any, generator: Any
 ) -> None:

@@ -48,6 +48,7 @@ def test_an_unbounded_beam_finds_the_best_text(seed: int, phrases: tuple[str, ..
     assert math.isnan(found.log_weight)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("width", [6, 24])
 def test_a_small_beam_covers_and_comes_near(width: int) -> None:
     """Every text found contains the phrases; the gap to the best one is small, and often none."""

@@ -311,6 +311,7 @@ def test_what_cannot_be_meant_gets_line_and_column(
     assert f"line {line} column {column}" in str(caught.value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("grammar", "problem"),
     [
@@ -328,6 +329,7 @@ def test_what_is_too_much_ends_in_a_budget_error(grammar: str, problem: str) -> 
         Lark(grammar).automaton()
 
 
+@pytest.mark.thorough
 def test_long_counts_and_long_texts_to_quote_compile() -> None:
     """Thousands of values of a parameter, which are rules in a chain; thousands of words."""
     counts = (

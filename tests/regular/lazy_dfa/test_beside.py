@@ -179,6 +179,7 @@ def test_a_far_length_makes_no_difference() -> None:
     assert said > 100
 
 
+@pytest.mark.thorough
 def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
     """From states inside escapes, classes, counts and groups."""
     found: Any = format_built("regex")

@@ -218,9 +218,9 @@ def test_work_for_a_key_does_not_grow_with_unions_about_others(
     searched: list[int] = []
     search = ClauseMatcher._can_finish
 
-    def counted(self: ClauseMatcher, at: Any) -> bool:
+    def counted(self: ClauseMatcher, at: Any, *others: Any) -> bool:
         searched.append(len(at.open_clauses))
-        return search(self, at)
+        return search(self, at, *others)
 
     monkeypatch.setattr(ClauseMatcher, "_can_finish", counted)
     spec = sg.JsonSchema({"type": "object", "allOf": SWITCHES}, property_order="any")

@@ -122,6 +122,7 @@ def test_values_fit_as_jsonschema_has_it(schema: dict[str, Any]) -> None:
     assert verdicts == {True, False}
 
 
+@pytest.mark.thorough
 def test_a_value_that_decides_much_decides_it_clause_by_clause() -> None:
     """Twelve conditions left to one value: not all their combinations are tried."""
     names = [f"b{i}" for i in range(12)]
