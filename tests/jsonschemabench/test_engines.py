@@ -165,7 +165,7 @@ def test_a_variant_has_a_constant_set_otherwise(monkeypatch: pytest.MonkeyPatch)
     from structgen.vocabulary import table
 
     for module in (constraint, compiler):
-        monkeypatch.setattr(module, "MAX_BYTES", vars(module)["MAX_BYTES"])  # is put back in the end
+        monkeypatch.setattr(module, "MAX_BYTES", vars(module)["MAX_BYTES"])  # put back later
     monkeypatch.setattr(table, "MAX_BYTES", 0, raising=False)
     variant = engine_class("structgen@constraint.constraint.MAX_BYTES=12345")
     assert variant.name == "structgen@constraint.constraint.MAX_BYTES=12345"
