@@ -45,6 +45,9 @@ LARGE = "sql"
 SPECS = {"schema": "", "small grammar": SMALL, "large grammar": LARGE}
 STAGES = ("import", "vocabulary", "compile", "mask")
 REPEAT = 3
+HEADS = (
+    "engine", "spec", "fresh, ms", "new process, ms", "of it compile and mask", "warm", "MiB",
+)  # fmt: skip
 
 
 class Measured(NamedTuple):
@@ -84,8 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from jsonschemabench.running.runner import say_left_out
 
     engines, left_out = available([name.strip() for name in args.engines.split(",")])
-    heads = "engine,spec,fresh; ms,new process; ms,of it compile and mask,warm,MiB"
-    print(markdown(heads.replace(";", ",").split(",")))
+    print(markdown(HEADS))
     records = []
     for engine in engines:
         for spec in SPECS:
