@@ -103,7 +103,13 @@ class VectorAutomaton(PositionAutomaton):
         fits = np.array([_fits(language, known) for language in self._vector]).T
         found = np.zeros(end - begin, np.uint8)
         some = np.flatnonzero(fits.any(axis=1))
-        found[some] = [self._code(tuple(outcome)) for outcome in fits[some].tolist()]
+        bits = np.packbits(fits[some], axis=1)
+        kinds = bits.view(f"V{bits.shape[1]}").ravel().tolist()  # few states in all differ in them
+        codes: dict[bytes, int] = {}
+        for row, kind in zip(some.tolist(), kinds, strict=True):
+            if kind not in codes:
+                codes[kind] = self._code(tuple(fits[row].tolist()))
+        found[some] = [codes[kind] for kind in kinds]
         return found
 
     def _grow_and_find(self, state: int, count: int) -> None:

@@ -92,9 +92,10 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
     while True:
         if o.most is not None and max(o.least, len(o.required)) > o.most:
             return None
-        if any(contradictory(_known_child(o, key)) for key in o.required):
+        known = _KnownChildren(o)
+        if any(contradictory(known[key]) for key in o.required):
             return None
-        clauses = [_open_literals(o, clause) for clause in o.clauses]
+        clauses = [_open_literals(o, known, clause) for clause in o.clauses]
         if () in clauses:
             return None
         left = tuple(dict.fromkeys(clause for clause in clauses if clause is not None))
@@ -114,18 +115,24 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         )
 
 
-def _known_child(o: ObjectAlt, key: str) -> Expr:
-    """What the value of a key must fit, patterns not looked at."""
-    found = []
-    for group in o.groups:
-        if key in group.named:
-            found.append(group.named[key])
-        elif not group.patterns:
-            found.append(group.additional)
-    return conjoin(*found) if found else TRUE
+class _KnownChildren(dict[str, Expr]):
+    """By key, what the value must fit in any case, patterns not looked at; found when asked for."""
+
+    def __init__(self, o: ObjectAlt) -> None:
+        self._groups = o.groups
+
+    def __missing__(self, key: str) -> Expr:
+        found = []
+        for group in self._groups:
+            if key in group.named:
+                found.append(group.named[key])
+            elif not group.patterns:
+                found.append(group.additional)
+        self[key] = conjoin(*found) if found else TRUE
+        return self[key]
 
 
-def _open_literals(o: ObjectAlt, clause: Clause) -> Clause | None:
+def _open_literals(o: ObjectAlt, known: _KnownChildren, clause: Clause) -> Clause | None:
     """The literals that may still hold; None where one holds in any case."""
     left = []
     for literal in clause:
@@ -133,12 +140,12 @@ def _open_literals(o: ObjectAlt, clause: Clause) -> Clause | None:
             if isinstance(literal, ForAll) or not contradictory(literal.child):
                 left.append(literal)
             continue
-        known = _known_child(o, literal.keys)
+        child = known[literal.keys]
         absent_holds = isinstance(literal, ForAll)
-        if (absent_holds or literal.keys in o.required) and implied(known, literal.child):
+        if (absent_holds or literal.keys in o.required) and implied(child, literal.child):
             return None
         if (absent_holds and literal.keys not in o.required) or not contradictory(
-            conjoin(known, literal.child)
+            conjoin(child, literal.child)
         ):
             left.append(literal)
     return clause if len(left) == len(clause) else Clause(left)
