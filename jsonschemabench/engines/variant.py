@@ -15,12 +15,10 @@ from typing import Any
 from jsonschemabench.engines.structgen import StructgenEngine
 from jsonschemabench.errors import EngineMissingError
 
-MARK = "@"  # between `structgen` and what is set
-
 
 def variant(name: str) -> type[StructgenEngine]:
     """The engine of a variant's name. EngineMissingError if there is no such constant."""
-    settings = [setting(part) for part in name.partition(MARK)[2].split("+")]
+    settings = [setting(part) for part in name.partition("@")[2].split("+")]
 
     class Variant(StructgenEngine):
         def prepare(self, vocabulary: Any) -> None:

@@ -171,9 +171,9 @@ class Text(LexState):
                 break
             for byte in range(max(lo, first), min(hi, LAST_ASCII) + 1):
                 targets[byte] = target
-        beyond = tuple(s for s in segments if s.hi > LAST_ASCII)
-        leads_of = _leads if len(beyond) < _MANY else _leads.__wrapped__
-        for byte, state in leads_of(beyond, self.recorded) if beyond else ():
+        multibyte = tuple(s for s in segments if s.hi > LAST_ASCII)
+        leads_of = _leads if len(multibyte) < _MANY else _leads.__wrapped__
+        for byte, state in leads_of(multibyte, self.recorded) if multibyte else ():
             targets[byte] = state
         end = self.role.end(self.vector)
         if not self.role.quoted:

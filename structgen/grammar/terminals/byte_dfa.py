@@ -210,8 +210,8 @@ class _ByteDfa:
     def __init__(self, most: int, classes: list[Span]) -> None:
         """classes: spans of code points and their class, ascending; for `explore_classes`."""
         self._most = most
-        self._beyond = [span for span in classes if span[1] > LAST_ASCII]
-        self._kinds_beyond = sorted({kind for _, _, kind in self._beyond})
+        self._multibyte = [span for span in classes if span[1] > LAST_ASCII]
+        self._multibyte_kinds = sorted({kind for _, _, kind in self._multibyte})
         self._ascii = np.full(LAST_ASCII + 1, -1, np.int32)  # the class of each character
         for first, last, kind in classes:
             self._ascii[first : last + 1] = kind
@@ -239,31 +239,31 @@ class _ByteDfa:
 
         moves: spans of code points, ascending, and what they lead to.
         """
-        row, beyond = self._rows[state], []
+        row, multibyte = self._rows[state], []
         for low, high, after in moves:
             to = self.number(after)
             if low <= LAST_ASCII:
                 row[low : min(high, LAST_ASCII) + 1] = to
             if high > LAST_ASCII:
-                beyond.append((max(low, LAST_ASCII + 1), high, to))
-        self._explore_beyond(row, beyond)
+                multibyte.append(Segment(low, high, to))
+        self._explore_multibyte(row, multibyte)
 
     def explore_classes(self, state: int, moves: Iterable[int]) -> None:
         """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
         row = self._rows[state]
         to = [self.number(after) if after else -1 for after in moves]
         row[: LAST_ASCII + 1] = np.array([*to, -1], np.int32)[self._ascii]
-        key = tuple([to[kind] for kind in self._kinds_beyond])
+        key = tuple([to[kind] for kind in self._multibyte_kinds])
         if key not in self._leads:
-            found = ((low, high, to[kind]) for low, high, kind in self._beyond if to[kind] >= 0)
-            beyond = [(max(low, LAST_ASCII + 1), high, after) for low, high, after in found]
-            self._explore_beyond(row, beyond)
+            found = ((low, high, to[kind]) for low, high, kind in self._multibyte)
+            multibyte = [Segment(*span) for span in found if span[2] >= 0]
+            self._explore_multibyte(row, multibyte)
             self._leads[key] = row[LAST_ASCII + 1 :]
         row[LAST_ASCII + 1 :] = self._leads[key]
 
-    def _explore_beyond(self, row: npt.NDArray[np.int32], beyond: list[Span]) -> None:
-        """Fill in what the first bytes of characters beyond ASCII do."""
-        for found, more, inside in leads([Segment(*span) for span in beyond]):
+    def _explore_multibyte(self, row: npt.NDArray[np.int32], multibyte: list[Segment[int]]) -> None:
+        """Fill in what the first bytes of characters behind ASCII do."""
+        for found, more, inside in leads(multibyte):
             row[found.start : found.stop] = self._inside(more, inside)
 
     def _inside(self, more: int, segments: tuple[Segment[int], ...]) -> int:

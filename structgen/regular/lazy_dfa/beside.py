@@ -5,7 +5,7 @@ kernels' product construction cannot take them. Here a state is a pair: one of t
 and one of the DFA of all other demands, which is a length counter (`LengthAutomaton`) or that of a
 pattern. A pair is kept if some text is found to end from it. Mostly that is plain: states of a
 format know how a text can end soon. Else an end is searched for, and what is found is noted for all
-pairs on the way. A pair for which MAX_SEARCHED others were looked at in vain is taken for dead:
+pairs on the way. A pair for which MAX_SEARCHED others were looked at in vain counts as dead:
 that leaves out some texts and lets none in, and no state is a dead end, since from each pair that
 is kept one leads on that is nearer to an end.
 """
@@ -206,7 +206,7 @@ class BesideAutomaton(SteppedAutomaton):
     def _search(self, start: Pair) -> int:
         """Search for an end, those pairs first that seem near one; note all distances on the way.
 
-        Returns the distance of `start`, _DEAD where it is taken for dead.
+        Returns the distance of `start`, _DEAD where it counts as dead.
         """
         came: dict[Pair, Pair | None] = {start: None}
         waiting = [(0, 0, start)] if self._least(start) < INFINITE else []

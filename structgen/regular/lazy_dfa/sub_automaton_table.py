@@ -26,7 +26,7 @@ from structgen.regular.lazy_dfa.sub_automata import NO_BLOCKS, explore_sets
 from structgen.util.arrays import with_room
 
 NEAR = 2  # characters: states within so many digits are explored together
-MAX_NODES = 20_000  # shared states; beyond, new sub-automata begin another collection
+MAX_NODES = 20_000  # shared states; with more, new sub-automata begin another collection
 
 
 class SharedStates:

@@ -379,16 +379,16 @@ class ClauseMatcher(ObjectMatcher):
         def noted(assignment: Assignment) -> list[int] | None:
             sizes = fill(assignment)
             if sizes is not None:
-                self._likely[self._place(at)] = frozenset(assignment.chosen)
+                self._likely[self._read_so_far(at)] = frozenset(assignment.chosen)
             return sizes
 
-        likely = self._likely.get(self._place(at if before is None else before), frozenset())
+        likely = self._likely.get(self._read_so_far(at if before is None else before), frozenset())
         tries = MAX_TRIES if before is None else LATER_TRIES
         cost_of, most = self._unit_cost, self._most_left(at)
         ways = completions(at.open_clauses, slots, cost_of, noted, most, likely, tries)
         return any(True for _ in ways)
 
-    def _place(self, at: Progress) -> tuple[int, frozenset[str]]:
+    def _read_so_far(self, at: Progress) -> tuple[int, frozenset[str]]:
         """What has been read that clauses are about."""
         return at.position, at.seen & self._clause_keys
 
@@ -410,7 +410,7 @@ class ClauseMatcher(ObjectMatcher):
             return self._member_sizes(at, assignment, cost_of, least)
 
         slots, most = self._slots(at, least), self._most_left(at)
-        likely = self._likely.get(self._place(at), frozenset())
+        likely = self._likely.get(self._read_so_far(at), frozenset())
         return completions(at.open_clauses, slots, cost_of, fill, most, likely)
 
     def _most_left(self, at: Progress) -> int | None:

@@ -397,7 +397,7 @@ class _Reader:
         return Sequence((lexeme, self._skip))
 
     def _captures(self, lexing: Lexing) -> dict[str, Capture]:
-        """What is captured, by rule or terminal. Raises GrammarError where that cannot be told."""
+        """What is captured, by rule or terminal. Raises GrammarError where that is not known."""
         asked = [*self.text.captures, *(one.rule for one in self.text.lexemes.values())]
         if self.text.captures and (lexing != "free" or self.layout is not None):
             raise self.text.error(
@@ -519,7 +519,7 @@ class _Reader:
         """A terminal by its name; one that may be empty may be left out."""
         try:
             language = self._matches(self._definitions[name]).language
-        except StructgenError:  # told where the terminal is needed
+        except StructgenError:  # raised again where the terminal is needed
             return Name(name)
         if not language.nullable:
             return Name(name)
