@@ -8,6 +8,7 @@ STRUCTGEN_THOROUGH=1 lets hypothesis draw many more, random, examples.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,24 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no outside data at {folder} (set STRUCTGEN_DATA)")
     return folder
+
+
+@pytest.fixture
+def ray_cluster() -> Iterator[None]:
+    """A cluster of two nodes on this machine, each with a core."""
+    pytest.importorskip("ray")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8},
+    )
+    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+    environment = {"env_vars": {"PYTHONPATH": str(REPOSITORY)}}
+    ray.init(address=cluster.address, runtime_env=environment, log_to_driver=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

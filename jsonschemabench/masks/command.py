@@ -99,6 +99,14 @@ def add_run_options(parser: argparse.ArgumentParser, engines: str, out: str) -> 
         "--fresh", action="store_true", help="begin anew where --out holds an earlier run"
     )
     group.add_argument("--failures", action="store_true", help="list what does not pass")
+    group.add_argument(
+        "--ray",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="share the cases out among N actors at most of a Ray cluster, on whose machines this "
+        "folder can be imported",
+    )
     add_limits(group)
 
 
@@ -142,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     }
     begun = header("masks", engines, vocabulary, options)
     with Writer(args.out, begun, fresh=args.fresh) as writer:
-        runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out)
+        runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out, args.ray)
         records = runner.run(work, Jobs(vocabulary, args.clock), record_of)
     if isinstance(work, cases.Pack):
         left_out += work.left_out

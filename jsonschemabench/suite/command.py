@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     begun = header("suite", engines, vocabulary, options)
     documents = {draft: suite.remotes(draft) for draft in options["drafts"]}
     with Writer(args.out, begun, fresh=args.fresh) as writer:
-        runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out)
+        runner = Runner(engines, start, (vocabulary,), limits(args), writer, left_out, args.ray)
         cases = [case for file in files for case in file.cases]
         records = runner.run(cases, jobs(vocabulary, documents), record_of)
     print(tables(writer.header, records, list(engines)))

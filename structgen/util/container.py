@@ -29,7 +29,7 @@ import stat
 import struct
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -236,14 +236,29 @@ def write(
     sums, length = _sums(blocks)
     base = _base(len(text), length)
     middle = (text + sums).ljust(base - _PREAMBLE.size, b"\0")
+
+    def parts() -> Iterator[bytes | memoryview]:
+        yield _preamble(len(text), length, zlib.crc32(middle)) + middle
+        position = 0  # in the data, whose start is aligned
+        for block in blocks.values():
+            yield bytes(-position % _ALIGN)
+            yield block.data
+            position = _aligned(position) + block.nbytes
+
+    write_file(target, parts())
+
+
+def write_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file of these parts, all or nothing: readers see the old one or the whole new one.
+
+    ArtifactError when it cannot be written.
+    """
+    target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}{_TEMPORARY}")
     try:
         try:
             with open(temporary, "xb") as file:
-                file.write(_preamble(len(text), length, zlib.crc32(middle)) + middle)
-                for block in blocks.values():
-                    file.write(bytes(-file.tell() % _ALIGN))
-                    file.write(block.data)
+                file.writelines(parts)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)

@@ -45,13 +45,32 @@ def made_in(out: Path) -> list[str]:
     return sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # warnings are those of Ray's own packages
+@pytest.mark.usefixtures("ray_cluster")
+def test_all_specs_of_a_folder_are_compiled_on_a_cluster(
+    folder: Path, tokenizer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same by actors of Ray; the files of a run before are kept."""
+    compile_folder(folder, tokenizer, tmp_path / "out", capsys, "--ray")
+    assert main(["compile", str(folder), "-o", str(tmp_path / "out"), "--tokenizer", tokenizer,
+                 "--max-states", "60", "--ray"]) == 2  # fmt: skip
+    assert capsys.readouterr().out.count("kept") == len(SCHEMAS)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_all_specs_of_a_folder_are_compiled(
     folder: Path, tokenizer: str, tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """By one process, and by several."""
+    compile_folder(folder, tokenizer, tmp_path / "out", capsys, "--jobs", jobs)
+
+
+def compile_folder(
+    folder: Path, tokenizer: str, out: Path, capsys: pytest.CaptureFixture[str], *how: str
+) -> None:
     """Files lie as the specs do; a bad spec is told of and costs nothing but itself."""
-    out = tmp_path / "out"
-    options = ["--tokenizer", tokenizer, "--jobs", jobs, "--max-states", "60"]
+    options = ["--tokenizer", tokenizer, *how, "--max-states", "60"]
     assert main(["compile", str(folder), "-o", str(out), *options]) == 2
     table, err = capsys.readouterr()
     assert made_in(out) == ["a.sgc", "b.sgc", "inner/a.sgc", "inner/deep/c.sgc"]

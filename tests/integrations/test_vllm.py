@@ -24,7 +24,7 @@ from structgen.integrations.vllm import plugin
 from structgen.util import versions as util_versions
 from tests.integrations.conformance import stand_ins
 from tests.integrations.conformance.adapters import SIZE, TOKENIZER, VOCABULARY, vllm_backend
-from tests.integrations.vllm_engine import SPECS
+from tests.integrations.vllm_engine import REASONING_END, SPECS
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 REAL = stand_ins.installed("vllm")
@@ -309,9 +309,12 @@ def test_the_real_manager_masks_drafts_and_rolls_back() -> None:
 
 @needs_vllm
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["plain", "drafts", "processor"])
+@pytest.mark.parametrize("how", ["plain", "drafts", "processor", "reasoning", "reasoning-drafts"])
 def test_a_real_engine_writes_what_fits(tmp_path: Path, how: str) -> None:
-    """A random model on the CPU: the backend, with speculative decoding too; the processor."""
+    """A random model on the CPU: the backend, also with drafts and reasoning, and the processor.
+
+    Reasoning itself is free; what stands behind it fits.
+    """
     ran = subprocess.run(
         [sys.executable, "-m", "tests.integrations.vllm_engine", str(tmp_path), how],
         capture_output=True,
@@ -322,6 +325,12 @@ def test_a_real_engine_writes_what_fits(tmp_path: Path, how: str) -> None:
     assert ran.returncode == 0, ran.stderr[-3000:]
     found = json.loads(ran.stdout.splitlines()[-1])
     assert len(found["texts"]) == len(SPECS)
-    for (kind, content), text in zip(SPECS, found["texts"], strict=True):
+    written = list(zip(SPECS, found["texts"], strict=True))
+    if how.startswith("reasoning"):  # some end before their reasoning does
+        parts = [(spec, text.partition(REASONING_END)) for spec, text in written]
+        assert len("".join(reasoning for _, (reasoning, _, _) in parts)) > 10
+        written = [(spec, text) for spec, (_, end, text) in parts if end]
+    assert len(written) > 2
+    for (kind, content), text in written:
         sg.check(spec_of(kind, json.dumps(content) if kind != "regex" else content), text)
     assert "#/type" in found["refused"], "a broken schema is a client's error with its place"

@@ -2,7 +2,9 @@
 
 In a process of its own, in which structgen is loaded no earlier than vLLM's plugins are.
 
-    python -m tests.integrations.vllm_engine FOLDER plain|drafts|processor
+    python -m tests.integrations.vllm_engine FOLDER HOW
+
+HOW is plain, drafts, processor, reasoning or reasoning-drafts.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ ENVIRONMENT = {
     "VLLM_PLUGINS": "",
     "VLLM_USE_V2_MODEL_RUNNER": "0",
 }
+REASONING = ("<think>", REASONING_END := "</think>")
+LETTERS = '{"k":[truefalse,true]}ab'  # all that texts of SPECS need
 PROCESSOR = "structgen.integrations.vllm.logits_processor:StructgenProcessor"
 
 
@@ -46,7 +50,9 @@ def main(folder: str, how: str) -> None:
         from structgen.integrations.vllm import plugin
 
         plugin.register()
-    if how == "drafts":
+    if how.startswith("reasoning"):
+        options["structured_outputs_config"]["reasoning_parser"] = "deepseek_r1"
+    if how.endswith("drafts"):
         lookup = {"prompt_lookup_max": 2, "prompt_lookup_min": 1}
         options["speculative_config"] = {"method": "ngram", "num_speculative_tokens": 3} | lookup
     from vllm import LLM
@@ -61,6 +67,13 @@ def main(folder: str, how: str) -> None:
         **options,
     )
     given = [params(how, kind, content) for kind, content in SPECS]
+    if how.startswith("reasoning"):  # of few tokens, the random model finds the end of reasoning
+        vocabulary = llm.get_tokenizer().get_vocab()
+        for seed, one in enumerate(given):
+            one.seed = seed
+            one.allowed_token_ids = [
+                vocabulary[token] for token in [*LETTERS, "</s>", REASONING_END]
+            ]
     texts = [one.outputs[0].text for one in llm.generate(["ab ab ab"] * len(given), given)]
     refused = ""
     try:
@@ -78,7 +91,7 @@ def params(how: str, kind: str, content: Any) -> Any:
     if how == "processor":
         return SamplingParams(max_tokens=80, seed=3, extra_args={"structgen": {kind: content}})
     asked = StructuredOutputsParams(**{kind: content})
-    return SamplingParams(max_tokens=80, seed=3, structured_outputs=asked)
+    return SamplingParams(max_tokens=200, seed=3, structured_outputs=asked)
 
 
 def save_model(folder: str) -> None:
@@ -87,7 +100,7 @@ def save_model(folder: str) -> None:
 
     from tests.generation.models import build_tokenizer
 
-    tokenizer = build_tokenizer()
+    tokenizer = build_tokenizer(before=REASONING)
     tokenizer.save_pretrained(folder)
     config: Any = LlamaConfig
     config(

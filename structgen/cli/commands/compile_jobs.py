@@ -88,17 +88,26 @@ def run_one(task: Task, settings: Settings, vocabulary: Vocabulary, report: Repo
     start = time.perf_counter()
     try:
         spec = inputs.load_spec(task.source, settings.options)
-        kept = _finished(task, settings, spec, vocabulary) if settings.keep else None
-        return kept or _made(task, settings, spec, vocabulary, report)
+        kept = outcome_before(task, settings, spec, vocabulary)
+        return kept or compile_spec(task, settings, spec, vocabulary, report)
     except Exception as error:  # noqa: BLE001  the other specs are not to suffer for it
-        problem = describe(error) or f"{type(error).__name__}: {error}"
-        if settings.debug:
-            problem += "\n" + traceback.format_exc()
-        return Outcome(task, problem, seconds=time.perf_counter() - start)
+        return failed(task, settings, error, time.perf_counter() - start)
 
 
-def _finished(task: Task, settings: Settings, spec: Spec, vocabulary: Vocabulary) -> Outcome | None:
-    """The outcome of a run before, if its file is what this run would make; None if not."""
+def failed(task: Task, settings: Settings, error: Exception, seconds: float = 0.0) -> Outcome:
+    """The outcome of a task that ended with an error."""
+    problem = describe(error) or f"{type(error).__name__}: {error}"
+    if settings.debug:
+        problem += "\n" + "".join(traceback.format_exception(error))
+    return Outcome(task, problem, seconds=seconds)
+
+
+def outcome_before(
+    task: Task, settings: Settings, spec: Spec, vocabulary: Vocabulary
+) -> Outcome | None:
+    """The outcome of a run before, if its file is to be kept and is what this run would make."""
+    if not settings.keep:
+        return None
     from structgen.constraint import artifact
     from structgen.constraint.precompute import Explored
     from structgen.util import container
@@ -133,9 +142,10 @@ def _outcome(
     )
 
 
-def _made(
+def compile_spec(
     task: Task, settings: Settings, spec: Spec, vocabulary: Vocabulary, report: Report
 ) -> Outcome:
+    """Compile, explore and save a spec. What a broken spec raises."""
     from structgen.constraint import artifact, compiler
     from structgen.constraint.precompute import explore
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from structgen.cli.commands.compile_jobs import Outcome, Settings, Task, run_all
+from structgen.cli.commands.compile_on_ray import run_on_ray
 from structgen.cli.inputs import GRAMMAR_ENDINGS, YAML_ENDINGS, is_inline
 from structgen.cli.options import (
     add_command,
@@ -64,8 +65,12 @@ def add(commands: Any) -> None:
         "--jobs",
         metavar="N",
         type=integer(1),
-        default=1,
-        help="processes to share the work among (default: 1)",
+        help="processes to share the work among (default: 1; with --ray: the cluster's cores)",
+    )
+    parser.add_argument(
+        "--ray",
+        action="store_true",
+        help="share the work among the machines of a Ray cluster: pip install 'structgen[ray]'",
     )
 
 
@@ -84,7 +89,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         make_folder(folder)
     done: list[Outcome] = []
     show = Progress(terminal, len(tasks))
-    for outcome in run_all(tasks, settings, vocabulary, args.jobs, show.states):
+    if args.ray:
+        outcomes = run_on_ray(tasks, settings, vocabulary, args.jobs)
+    else:
+        outcomes = run_all(tasks, settings, vocabulary, args.jobs or 1, show.states)
+    for outcome in outcomes:
         done.append(outcome)
         show.finished(outcome)
         if outcome.problem:

@@ -134,21 +134,13 @@ def test_a_prompt_names_columns() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("ray_cluster")
 def test_a_cluster_of_ray_writes_the_same(source: Path, tmp_path: Path) -> None:
-    """Two actors on this machine; the texts are those of a run without Ray."""
-    ray = pytest.importorskip("ray")
+    """An actor on each of two nodes; the texts are those of a run without Ray."""
     parquet = pytest.importorskip("pyarrow.parquet")
     here, there = tmp_path / "here.jsonl", tmp_path / "there"
     assert command(source, here, "--batch", "1") == 0
-    environment = {"env_vars": {"PYTHONPATH": str(Path(sg.__file__).parents[1])}}
-    ray.init(
-        address="local", num_cpus=2, include_dashboard=False, object_store_memory=100_000_000,
-        runtime_env=environment,
-    )  # fmt: skip
-    try:
-        assert command(source, there, "--ray", "--actors", "2", "--batch", "1") == 0
-    finally:
-        ray.shutdown()
+    assert command(source, there, "--ray", "--actors", "2", "--batch", "1") == 0
     rows = [row for path in there.glob("*.parquet") for row in parquet.read_table(path).to_pylist()]
     found = {row["n"]: row["text"] for row in rows}
     assert found == {one["input"]["n"]: one["text"] for one in lines(here)}

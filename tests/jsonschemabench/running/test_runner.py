@@ -72,11 +72,14 @@ def job_of(case: Case, engine: type[Engine]) -> Any:
     return case.job
 
 
-def run(path: Path, cases: Iterable[Case], *engines: type[Engine]) -> tuple[list[Any], list[str]]:
+def run(
+    path: Path, cases: Iterable[Case], *engines: type[Engine], actors: int = 0
+) -> tuple[list[Any], list[str]]:
     """A run into a file: its records, and what it left out."""
     named = {engine.name: engine for engine in engines}
+    limits = Limits(seconds=2, start_seconds=60)
     with Writer(path, header("masks", named, None, {})) as writer:
-        runner = Runner(named, jobs.start, (), Limits(seconds=2, start_seconds=60), writer)
+        runner = Runner(named, jobs.start, (), limits, writer, actors=actors)
         return runner.run(cases, job_of, record_of), runner.left_out
 
 
@@ -138,3 +141,21 @@ def test_what_cannot_be_measured_is_left_out_with_a_line(tmp_path: Path) -> None
     assert len(left_out) == 2
     assert "broken, which does not start (exception): RuntimeError: no such" in left_out[0]
     assert left_out[1] == "b: the case is unreadable"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # warnings are those of Ray's own packages
+@pytest.mark.usefixtures("ray_cluster")
+def test_cases_are_shared_out_among_the_machines_of_a_cluster(tmp_path: Path) -> None:
+    """All engines meet a case on one machine; what a mishap costs is as on one machine."""
+    cases = [Case("a"), Case("b", "killed"), Case("c", "dialect"), *map(Case, "defgh")]
+    records, left_out = run(tmp_path / "r.jsonl", cases, Stub, Two, Broken, actors=2)
+    assert len(left_out) == 1
+    assert "broken, which does not start (exception): RuntimeError: no such" in left_out[0]
+    found = {(r["case"], r["engine"]): r["answer"] for r in records}
+    assert len(found) == len(records) == 2 * len(cases)
+    assert found["b", "one"]["died"]["reason"] == found["b", "two"]["died"]["reason"]
+    assert found["c", "two"]["refused"]["kind"] == "unsupported"
+    pids = {r["answer"]["pid"] for r in records if r["case"] in "defgh" and r["engine"] == "one"}
+    assert len(pids) == 2, "both actors had work"
+    assert read(tmp_path / "r.jsonl").records == records
