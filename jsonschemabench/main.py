@@ -33,6 +33,10 @@ COMMANDS = {
         "measure how masks that are made are handed out, by batch size and threads",
     ),
     "steps": ("steps", "measure a server's step: many requests, each with its own schema"),
+    "hosts": (
+        "hosts.command",
+        "measure what a host spends on masks, with structgen and with its own engines",
+    ),
     "server": (
         "server",
         "measure a server: requests a second, and its memory as new schemas come",

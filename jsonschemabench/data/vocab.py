@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jsonschemabench.errors import BenchError
 from structgen import Vocabulary
@@ -119,6 +119,32 @@ def _tiktoken(path: Path, eos: str | None, pattern: str | None, size: int | None
         eos_ids=[end],
         size=size,
     )
+
+
+def transformers_tokenizer(args: argparse.Namespace) -> tuple[Any, int]:
+    """The tokenizer of the options as one of transformers, and the number of logits."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers.convert_slow_tokenizer import TikTokenConverter
+
+    vocabulary = load(args)
+    name = args.tokenizer
+    if name == "demo":
+        from structgen import demo
+
+        name = str(demo.model_path())
+    if not name.endswith(".tiktoken"):
+        auto: Any = AutoTokenizer
+        return auto.from_pretrained(name), vocabulary.size
+    ranks = sum(1 for line in Path(name).read_bytes().splitlines() if line)
+    pattern = args.pattern or KNOWN.get(ranks, Known("llama3", 0, 0)).pattern
+    special = [f"<|special_{i}|>" for i in range(ranks, vocabulary.size)]
+    converter: Any = TikTokenConverter
+    converted = converter(
+        name, pattern=PATTERNS.get(pattern, pattern), extra_special_tokens=special
+    ).converted()
+    fast: Any = PreTrainedTokenizerFast
+    end = f"<|special_{vocabulary.eos_ids[0]}|>"
+    return fast(tokenizer_object=converted, eos_token=end), vocabulary.size
 
 
 def _tokenizer_json(name: str, eos: str | None, size: int | None) -> Vocabulary:

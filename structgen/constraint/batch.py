@@ -83,8 +83,10 @@ def fill_each(
                 errors[i] = error
 
     if missing:
-        most = usable_cores() if threads is None else threads
-        _share_out(make, list(missing.values()), min(most, len(missing) // FEW))
+        useful = len(missing) // FEW
+        if useful > 1:
+            useful = min(useful, usable_cores() if threads is None else threads)
+        _share_out(make, list(missing.values()), useful)
     return errors
 
 

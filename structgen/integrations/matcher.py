@@ -37,6 +37,7 @@ class Matcher:
         ends = frozenset(constraint.vocabulary.eos_ids)
         self.constraint = constraint
         self.stop_ids = ends.union(stop_ids)
+        self._words = constraint.vocabulary.words
         self._more_stops = sorted(self.stop_ids - ends)
         if not self.stop_ids:
             raise VocabularyError(
@@ -105,7 +106,12 @@ class Matcher:
 
         NoTokenError where there is none: hosts would take token 0, or fail all texts of a batch.
         """
-        fill_matchers([self], row[np.newaxis])
+        words = self._words
+        own = row if len(row) == words else row[: _needed(words, row)]
+        self.constraint.fill_mask(self.state, own)
+        if own is not row:
+            row[words:] = 0
+        self.finish_row(own)
 
     def _after(self, state: int, token: int) -> int:
         if state == FINAL:
@@ -134,13 +140,7 @@ def fill_matchers(
     """
     if not matchers:
         return
-    words = matchers[0].constraint.vocabulary.words
-    if rows.shape[-1] < words:
-        raise VocabularyError(
-            f"the vocabulary has more tokens than the host's masks, {rows.shape[-1]} words",
-            expected=f"{words} words",
-            hint="size the vocabulary by the model's logits",
-        )
+    words = _needed(matchers[0].constraint.vocabulary.words, rows)
     found = rows[: len(matchers), :words]
     if places is not None:
         found = np.empty((len(matchers), words), rows.dtype)
@@ -150,6 +150,17 @@ def fill_matchers(
     if places is not None:
         rows[places, :words] = found
     rows[slice(len(matchers)) if places is None else places, words:] = 0
+
+
+def _needed(words: int, rows: npt.NDArray[Any]) -> int:
+    """The words of a vocabulary's rows. VocabularyError where the host's have fewer."""
+    if rows.shape[-1] < words:
+        raise VocabularyError(
+            f"the vocabulary has more tokens than the host's masks, {rows.shape[-1]} words",
+            expected=f"{words} words",
+            hint="size the vocabulary by the model's logits",
+        )
+    return words
 
 
 def allocate_masks(count: int, vocab_size: int) -> torch.Tensor:
@@ -163,7 +174,7 @@ def allocate_masks(count: int, vocab_size: int) -> torch.Tensor:
 
 def check_tokens(row: npt.NDArray[Any]) -> None:
     """NoTokenError where a row allows nothing: a host would take token 0, or fail its batch."""
-    if not row.any():
+    if not np.count_nonzero(row):  # a third of the time of `any`
         raise NoTokenError(
             "the constraint allows no token here",
             expected="a token, or an end token where the text may end",

@@ -61,7 +61,7 @@ class StructgenGrammar(BaseGrammarObject):  # type: ignore[misc]  # untyped
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """Write the allowed tokens into one row of the masks."""
-        self.matcher.fill(vocab_mask[idx].numpy())
+        self.matcher.fill(vocab_mask.numpy()[idx])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:

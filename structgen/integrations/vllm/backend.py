@@ -83,7 +83,7 @@ class StructgenGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # untype
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the allowed tokens into one row of the masks."""
-        self.matcher.fill(bitmask[batch_index].numpy())
+        self.matcher.fill(bitmask.numpy()[batch_index])
 
     def is_terminated(self) -> bool:
         """Whether an end token has been accepted."""

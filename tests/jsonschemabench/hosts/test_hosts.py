@@ -1,0 +1,74 @@
+"""The command `hosts` replays texts through a host's masks, and prints a line for each use."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from jsonschemabench.data import vocab
+from jsonschemabench.engines.engine import JSON_SCHEMA, Spec
+from jsonschemabench.hosts.command import HOSTS
+from jsonschemabench.main import main
+from jsonschemabench.steps import Request
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+HOST = [
+    "transformers",
+    pytest.param(
+        "vllm",
+        marks=pytest.mark.skipif(
+            importlib.util.find_spec("vllm") is None, reason="vllm is not installed"
+        ),
+    ),
+]
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    """Three cases, one of which has no text that fits."""
+    path = tmp_path / "pack.jsonl"
+    tests = [[{"valid": True, "data": {"a": n}}] for n in range(2)]
+    tests.append([{"valid": False, "data": 1}])
+    lines = [
+        {"id": f"x---{n}", "schema": {"properties": {"a": {"const": n}}}, "tests": one}
+        for n, one in enumerate(tests)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("host", HOST)
+def test_the_table_has_a_line_for_each_use(
+    host: str, pack: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of as many requests as fit, with a batch of one and of two."""
+    options = ["--cases", str(pack), "--engines", "structgen", "--batches", "1,2", "--rounds", "1"]
+    assert main(["hosts", host, *options]) == 0
+    title, *_, a, b, c, d = capsys.readouterr().out.strip().splitlines()
+    assert title.startswith(f"{host}, 2 requests, ")
+    found = [line.strip("| ").split(" | ") for line in (a, b, c, d)]
+    assert [one[:3] for one in found] == [
+        [batch, use, "structgen"] for batch in "12" for use in ("first use", "again")
+    ]
+    assert all(int(one[3]) > 0 for one in found)
+    assert all(float(figure) > 0 for one in found for figure in one[4:])
+
+
+@pytest.mark.parametrize("host", HOST)
+def test_only_texts_that_are_allowed_are_replayed(host: str) -> None:
+    """A text that fits, one that does not, and a schema that is broken."""
+    args = argparse.Namespace(tokenizer="demo", eos=None, pattern=None, size=None)
+    backend = HOSTS[host].Backend("structgen", *vocab.transformers_tokenizer(args))
+    vocabulary = vocab.load(args)
+    for schema, text, fits in [
+        ({"const": "ab"}, '"ab"', True),
+        ({"const": "ab"}, '"aa"', False),
+        ({"type": "bool"}, "true", False),
+    ]:
+        tokens = vocab.encode(vocabulary, text)
+        assert backend.takes(Request(Spec(JSON_SCHEMA, json.dumps(schema)), tokens)) == fits
