@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 from pathlib import Path
 
@@ -14,15 +13,14 @@ from jsonschemabench.engines.engine import JSON_SCHEMA, Spec
 from jsonschemabench.hosts.command import HOSTS
 from jsonschemabench.main import main
 from jsonschemabench.steps import Request
+from tests.integrations.conformance import stand_ins
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 HOST = [
     "transformers",
     pytest.param(
         "vllm",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("vllm") is None, reason="vllm is not installed"
-        ),
+        marks=pytest.mark.skipif(not stand_ins.installed("vllm"), reason="vllm is not installed"),
     ),
 ]
 
