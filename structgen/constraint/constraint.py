@@ -442,7 +442,7 @@ class Constraint:
             self._check_state(state)
             raise
 
-    def twin(self, state: int) -> int | None:
+    def state_with_same_mask(self, state: int) -> int | None:
         """Another state that is known to have the same mask; None if there is none."""
         if "_masks" not in self.__dict__ or state < 0 or self._completable is not None:
             return None

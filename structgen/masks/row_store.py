@@ -173,7 +173,7 @@ class Owner(Protocol):
     def write_row(self, state: int, row: Row, /) -> None:
         """Compute the row of a state, int32[words], over whatever stands in it."""
 
-    def twin(self, state: int, /) -> int | None:
+    def state_with_same_mask(self, state: int, /) -> int | None:
         """Another state that is known to have the same row, if there is one."""
 
 
@@ -237,7 +237,7 @@ class MaskRows:
         row = self._scratch
         if store.write_older(state, row):
             return store.keep(state, row)
-        same = owner.twin(state)
+        same = owner.state_with_same_mask(state)
         at = None if same is None else store.index.get(same)
         if at is not None:
             return store.share(state, at)

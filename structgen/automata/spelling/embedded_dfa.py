@@ -147,14 +147,14 @@ class EmbeddedDfa:
             self._loops_written = self._numbered
             self._find_terminals(numbers, begin, end)
             flags = spelled_flags(role, numbers.kernel_tables)
-            told = self._free, flags, _looping(quoted=role.quoted), since, self._numbered
+            settings = self._free, flags, _looping(quoted=role.quoted), since, self._numbered
             kernels("regular.glushkov").write_states(
                 numbers.tables_at,
                 automaton.explored(),
                 self._numbers,
                 _loops(numbers),
                 self._terminals,
-                told,
+                settings,
                 begin,
                 end,
             )

@@ -52,11 +52,11 @@ def lookahead_automata(
         matched = language_of(
             Sequence((start.program.root, Loop(OneChar(ALL), 0, INFINITE, lazy=False)))
         )
-    told = dict.fromkeys(
+    asked = dict.fromkeys(
         (sub_automaton(PossibleMatch(start)), language, *((matched,) if ordered else ()))
     )
-    table, ends, vectors = explored(tuple(told), MAX_STATES)
-    place = list(told).index(language)
+    table, ends, vectors = explored(tuple(asked), MAX_STATES)
+    place = list(asked).index(language)
     rests = [_rest_of(v) if held[place] else None for v, held in zip(vectors, ends, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])

@@ -97,9 +97,9 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     """The cheapest right form: closed forms first, then trials of `longer`, then `lookahead`."""
-    told = _keyword(node) or _unreserved(node)
-    if told is not None:
-        return told
+    closed_form = _keyword(node) or _unreserved(node)
+    if closed_form is not None:
+        return closed_form
     if is_one_unambiguous(node):
         language = language_of(node)
         return Matches(language, language)

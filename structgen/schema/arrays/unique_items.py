@@ -238,8 +238,8 @@ class UniqueItemsMatcher(ContainsMatcher):
                     continue
                 for child, after in self.choices(index, counts):
                     # an item that brings nothing nearer is not needed
-                    needless = after == counts and index >= max(self.stable, self.alt.least)
-                    if not needless:
+                    redundant = after == counts and index >= max(self.stable, self.alt.least)
+                    if not redundant:
                         longer.append((index + 1, after, [*children, child]))
             made += len(longer)
             if made > MAX_SEQUENCES * (1 + self.alt.least):
