@@ -41,7 +41,7 @@ class Owner:
         """See `rows.Owner`."""
         row[:] = self._make(state)
 
-    def twin(self, _state: int) -> None:
+    def state_with_same_mask(self, _state: int) -> None:
         """See `rows.Owner`."""
 
 
