@@ -76,7 +76,7 @@ class Constraint:
         saved: rows that were read from a file, for this automaton's positions.
         """
         self._spec, self.vocabulary = spec, vocabulary
-        self._size = vocabulary.size
+        self._size, self._texts = vocabulary.size, vocabulary.table
         if callable(automaton):
             self._restored = automaton
         else:
@@ -116,11 +116,6 @@ class Constraint:
     def spec(self) -> Spec:
         """What it was compiled from."""
         return self._spec() if callable(self._spec) else self._spec
-
-    @cached_property
-    def _texts(self) -> tuple[bytes | None, ...]:
-        """The bytes of the tokens, which a kept vocabulary makes only when they are needed."""
-        return self.vocabulary.tokens
 
     @cached_property
     def automaton(self) -> Automaton:

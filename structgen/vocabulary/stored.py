@@ -2,16 +2,17 @@
 
 A file is named by a hash of all that decides what is read: the tokenizer's own bytes and what the
 user says beside. It vouches for the test of the table against the tokenizer, too. It is mapped, so
-processes share it, and the table of tokens is made of it only where somebody asks for the whole.
+processes share it. Tokens are copied from it one by one, and a table of them is made only where
+somebody asks for the whole.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,38 @@ class Stored(NamedTuple):
 
 
 ARRAYS = Stored._fields[:-2]
+
+
+class StoredTokens(Sequence[bytes | None]):
+    """The tokens of a stored vocabulary as they lie in its file: each is copied when asked for."""
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+        self._data, self._ends = memoryview(stored.data), memoryview(stored.ends)
+        self._missing = frozenset(stored.missing.tolist())
+
+    def __len__(self) -> int:
+        """How many there are, V."""
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes | None: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[bytes | None, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | tuple[bytes | None, ...] | None:
+        """The bytes of a token, None where there is none."""
+        if isinstance(index, slice):
+            return self._stored.tokens[index]
+        end = self._ends[index]
+        begin = self._ends[index - 1] if index % len(self._ends) else 0
+        if begin == end and index % len(self._ends) in self._missing:
+            return None
+        return bytes(self._data[begin:end])
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        return iter(self._stored.tokens)
 
 
 def key_of(kind: str, data: bytes, *said: object) -> str:

@@ -153,15 +153,17 @@ def test_a_table_that_fails_its_test_is_not_kept(tmp_path: Path, cache: Path) ->
 def test_a_mask_needs_no_table_of_tokens(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The trie is kept as well; a token's bytes are looked up when one is read."""
+    """The trie is kept as well; a token's bytes are copied from the file when one is read."""
     monkeypatch.setattr(trie, "_CACHE_FROM", 1)
     fill_start(read_ranks(tmp_path))
     assert {path.name for path in cache.iterdir()} >= {"vocabularies", "tries"}
     kept = read_ranks(tmp_path)
     constraint = fill_start(kept)
     assert kept._tokens is None
-    constraint.advance(constraint.start, ord("1"))
-    assert kept._tokens is not None
+    after = constraint.advance(constraint.start, ord("1"))
+    assert constraint.state_of([ord("1")]) == after
+    assert kept.decode_bytes([ord("1"), ord("2")]) == b"12"
+    assert kept._tokens is None
 
 
 @given(
@@ -175,6 +177,15 @@ def test_tokens_come_back_as_they_were(tokens: list[bytes | None], prefix: bytes
     found = stored.load("tokens")
     assert found is not None
     assert (found.tokens, found.prefix, found.hash) == (tuple(tokens), prefix, "hash")
+    table = stored.StoredTokens(found)
+    assert [table[i] for i in range(len(tokens))] == [*table] == tokens
+    assert [table[~i] for i in range(len(tokens))] == tokens[::-1]
+    assert (len(table), table[1:]) == (len(tokens), tuple(tokens[1:]))
+    for wrong in (len(tokens), ~len(tokens)):
+        with pytest.raises(IndexError):
+            table[wrong]
+    with pytest.raises(TypeError):
+        table[0.0]  # type: ignore[call-overload]
     assert {name: getattr(found, name).tolist() for name in ids} == {
         name: [*given] for name, given in ids.items()
     }
