@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import count
 
-import numpy as np
-
 from structgen.automata.lexer.lexicon import Preset
 from structgen.automata.pushdown.engine import Engine
 
@@ -15,12 +13,12 @@ _SIZES = "ACTIONS", "ALLOWED", "BIT_SET_WORDS", "BIT_SETS", "KEY_SETS"  # of the
 
 def preset_of(engine: Engine) -> Preset:
     """All frames reachable from an engine's start, explored to the fixpoint, for a lexicon."""
-    k = engine.kernel_tables
+    k, led = engine.kernel_tables, dict[int, tuple[frozenset[int], tuple[int, ...]]]()
     for number in count():
         if number == engine.frames_made:
             break
         row = engine.tables.frames[number].tolist()
-        for terminal in _terminals_behind(engine, row[k.LEXEME]):
+        for terminal in _terminals_behind(engine, row[k.LEXEME], led):
             engine.ensure_action(row[k.ACTIONS_OF], terminal)
     frames = tuple(map(engine.frame, range(engine.frames_made)))
     lists = dict.fromkeys(f.key_set for f in frames if f.key_set is not None)
@@ -35,14 +33,27 @@ def preset_of(engine: Engine) -> Preset:
     )
 
 
-def _terminals_behind(engine: Engine, q: int) -> list[int]:
-    """The terminals with which a lexeme can end that begins in lexer state `q`."""
+def _terminals_behind(
+    engine: Engine, q: int, led: dict[int, tuple[frozenset[int], tuple[int, ...]]]
+) -> list[int]:
+    """The terminals with which a lexeme can end that begins in lexer state `q`.
+
+    led: for each state seen before the states and the terminals that one byte leads to; filled.
+    """
     seen, todo, found = {q}, [q], dict[int, None]()
     while todo:
         at = todo.pop()
-        row = np.append(engine.targets(at), -2 - engine.tables.accept[at])
-        found |= dict.fromkeys(terminal for terminal in (-2 - row).tolist() if terminal >= 2)
-        fresh = set(row[row >= 0].tolist()) - seen
+        if at not in led:
+            codes = dict.fromkeys(
+                [*engine.targets(at).tolist(), -2 - int(engine.tables.accept[at])]
+            )
+            led[at] = (
+                frozenset(code for code in codes if code >= 0),
+                tuple(-2 - code for code in codes if code <= -4),
+            )
+        targets, ends = led[at]
+        found |= dict.fromkeys(ends)
+        fresh = targets - seen
         seen |= fresh
         todo += fresh
     return [*found]
