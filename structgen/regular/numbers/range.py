@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import lru_cache
 
+from structgen.util.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen(slots=False)
 class Range:
     """A set of non-negative values, and how they are spelled.
 
