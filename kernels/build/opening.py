@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +46,8 @@ def open_library() -> Library | None:
 
 def _made(folder: Path, name: str, level: str) -> Library:
     """The library, made now, by this process or by another one that is at it."""
+    import tempfile
+
     from structgen.kernels.build.compilation import compile_all
 
     with contextlib.ExitStack() as stack:

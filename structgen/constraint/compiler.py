@@ -25,7 +25,6 @@ from structgen.errors import ArgumentError, ValidationError
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
-from structgen.schema.report.faults import NO_FAULT, fault_of
 from structgen.schema.report.slips import look_for_slips
 from structgen.spec.base import Spec
 from structgen.util.json_pointer import json_pointer
@@ -86,6 +85,8 @@ def check(spec: Any, text: Any, *, exact_layout: bool = False) -> None:
         return
     else:
         wrong = "the text ends too soon"
+    from structgen.schema.report.faults import NO_FAULT, fault_of
+
     path, fault = "", NO_FAULT
     if isinstance(wanted, JsonSchema):
         path = json_pointer(data[:count])

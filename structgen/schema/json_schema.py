@@ -14,12 +14,12 @@ from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
-from structgen.spec.partial_json import PartialValue, read_partial
 
 if TYPE_CHECKING:
     from referencing import Registry
 
     from structgen.schema.normal_form.forms import NormalForm
+    from structgen.spec.partial_json import PartialValue
 
 
 ORDERS = ("declared", "any")
@@ -169,6 +169,8 @@ class JsonSchema(MachineSpec):
 
     def partial(self, text: str) -> PartialValue:
         """The JSON value so far."""
+        from structgen.spec.partial_json import read_partial
+
         return read_partial(text)
 
     def last_bytes(self) -> frozenset[int]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from structgen.automata.interface import Automaton, Stored
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import Machine
 from structgen.regular.regex import Regex
-from structgen.spec.partial_json import PartialValue
 from structgen.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from structgen.spec.partial_json import PartialValue
 
 ANY_BYTE = frozenset(range(256))
 
@@ -91,6 +93,8 @@ class Spec(ABC):
 
     def partial(self, text: str) -> PartialValue:
         """The value so far of a text that is not finished; here, the text itself."""
+        from structgen.spec.partial_json import PartialValue
+
         return PartialValue(begun=bool(text), value=text, open=())
 
     def expected(self, automaton: Automaton, at: int, _read: bytes) -> str:

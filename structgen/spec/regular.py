@@ -10,7 +10,7 @@ from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.regular.regex import Regex as Language
 from structgen.regular.regex import words
-from structgen.regular.syntax.ecma import parse
+from structgen.regular.syntax.pattern import parse
 from structgen.spec.base import MachineSpec
 
 

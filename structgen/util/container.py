@@ -24,7 +24,6 @@ import json
 import math
 import mmap
 import os
-import secrets
 import stat
 import struct
 import time
@@ -254,7 +253,7 @@ def write_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]
     ArtifactError when it cannot be written.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}{_TEMPORARY}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}")
     try:
         try:
             with open(temporary, "xb") as file:

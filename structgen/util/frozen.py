@@ -40,7 +40,9 @@ def _methods(made: Any, *, eq: bool, slots: bool) -> dict[str, Any]:
     known: dict[str, Any] = {"_set": object.__setattr__}
     source = _init(made, parts, known) + (_comparison(parts) if eq else "")
     exec(source, known)  # noqa: S102  as dataclasses do: nothing in it comes from outside
-    found = {name: known[name] for name in ("__init__", "__eq__", "__hash__") if name in known}
+    found: dict[str, Any] = {
+        name: known[name] for name in ("__init__", "__eq__", "__hash__") if name in known
+    }
     for name, function in found.items():
         function.__module__, function.__qualname__ = made.__module__, f"{made.__qualname__}.{name}"
     if slots:  # copies and pickles set attributes, else

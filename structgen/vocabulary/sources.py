@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 
 from structgen.errors import ModelError, VocabularyError
 from structgen.vocabulary import sentencepiece_file
-from structgen.vocabulary.huggingface import read_table
 from structgen.vocabulary.stored import Stored, key_of
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
@@ -137,6 +136,8 @@ class Transformers:
 
     def table(self) -> TokenTable:
         """See `Source`. VocabularyError for tokens that spell no text (WordPiece, suffixes)."""
+        from structgen.vocabulary.huggingface import read_table
+
         table = read_table(json.loads(self._content))
         return TokenTable(
             tokens=table.tokens,

@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from structgen.errors import VocabularyError
 from structgen.vocabulary import sources, stored
-from structgen.vocabulary.gguf import gguf_table
-from structgen.vocabulary.self_test import self_test
 from structgen.vocabulary.stored import Stored, StoredTokens
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
@@ -208,6 +206,8 @@ class Vocabulary:
     @classmethod
     def from_gguf(cls, path: str | os.PathLike[str], size: int | None = None) -> Vocabulary:
         """Read the vocabulary of a GGUF file of llama.cpp; see `gguf.gguf_table`."""
+        from structgen.vocabulary.gguf import gguf_table
+
         return cls._of(gguf_table(Path(path), size))
 
     @classmethod
@@ -221,11 +221,15 @@ class Vocabulary:
             prefix=table.prefix,
         )
         if table.check:
+            from structgen.vocabulary.self_test import self_test
+
             self_test(made, table.unclear)
         return made
 
     def self_test(self) -> None:
         """Raise VocabularyError unless the tokens spell what `encode` cuts up; see `self_test`."""
+        from structgen.vocabulary.self_test import self_test
+
         self_test(self)
 
     def encode_continuation(self, text: str) -> list[int] | None:

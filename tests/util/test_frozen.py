@@ -7,6 +7,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -20,7 +21,7 @@ class Base:
     """A base with a dict, and an attribute that a field may hide."""
 
     kind: ClassVar[str] = "base"
-    second = 5
+    second: Any = 5
 
 
 class _Shape(Base):
@@ -100,8 +101,8 @@ def test_classes_are_those_of_a_frozen_dataclass(pair: tuple[Any, Any]) -> None:
     for cls in pair:
         value = cls(1, second="c")
         for change in (
-            lambda value=value: setattr(value, "first", 2),
-            lambda value=value: delattr(value, "first"),
+            partial(setattr, value, "first", 2),
+            partial(delattr, value, "first"),
         ):
             with pytest.raises(FrozenInstanceError):
                 change()

@@ -14,8 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import structgen as sg
 from structgen.errors import VocabularyError
-from structgen.vocabulary import sources, stored, trie
-from structgen.vocabulary import vocabulary as vocabulary_module
+from structgen.vocabulary import huggingface, self_test, sources, stored, trie
 from structgen.vocabulary.vocabulary import Vocabulary
 from tests.vocabulary.test_sources import BYTES, rank_file
 
@@ -35,9 +34,10 @@ def never_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """From when it is called, no table is read from a tokenizer, and none tested."""
 
     def forbid() -> None:
-        for name in ("tiktoken_table", "sentencepiece_table", "read_table"):
+        for name in ("tiktoken_table", "sentencepiece_table"):
             monkeypatch.setattr(sources, name, None)
-        monkeypatch.setattr(vocabulary_module, "self_test", None)
+        monkeypatch.setattr(huggingface, "read_table", None)
+        monkeypatch.setattr(self_test, "self_test", None)
 
     return forbid
 

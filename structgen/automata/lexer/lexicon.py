@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.lexer import End, LexState, Row
+from structgen.automata.lexer.lexer import End, LexState, Row, Target
 
 if TYPE_CHECKING:
     from structgen.automata.pushdown.machine import Frame, KeySet
@@ -93,14 +93,14 @@ def lexicon_of(
     waiting: dict[bool, deque[LexState]] = {False: deque(), True: deque()}
     for start in seen:
         waiting[is_many(start)].append(start)
-    rows: dict[LexState, Row] = {}
+    rows: dict[LexState, _SeenRow] = {}
     room = MAX_MANY
     while waiting[False] or (waiting[True] and room):
         many = not waiting[False]
         room -= many
         state = waiting[many].popleft()
-        row = rows[state] = row_of(state)
-        for target in dict(zip(map(id, row.targets), row.targets, strict=True)).values():
+        row = rows[state] = _seen(row_of(state))
+        for target in row.distinct.values():
             if isinstance(target, LexState) and target not in seen:
                 seen[target] = None
                 waiting[is_many(target)].append(target)
@@ -110,21 +110,33 @@ def lexicon_of(
     )
 
 
+class _SeenRow(NamedTuple):
+    """A row with the `id` of each target, and each target once by its `id`: hashing is slow."""
+
+    accept: Hashable | None
+    identities: list[int]
+    distinct: dict[int, Target]
+
+
+def _seen(row: Row) -> _SeenRow:
+    identities = [*map(id, row.targets)]
+    return _SeenRow(row.accept, identities, dict(zip(identities, row.targets, strict=True)))
+
+
 def _numbered(
-    states: tuple[LexState, ...], rows: list[Row], terminal_ids: dict[Hashable, int]
+    states: tuple[LexState, ...], rows: list[_SeenRow], terminal_ids: dict[Hashable, int]
 ) -> Lexicon:
     """The lexicon of states, of which the first have rows."""
     state_ids = {state: i for i, state in enumerate(states)}
     codes: list[list[int]] = []
     for row in rows:
-        identities = [*map(id, row.targets)]
         number = {id(None): -1}
-        for identity, target in dict(zip(identities, row.targets, strict=True)).items():
+        for identity, target in row.distinct.items():
             if isinstance(target, End):
                 number[identity] = -2 - terminal_ids.setdefault(target.terminal, len(terminal_ids))
             elif target is not None:
                 number[identity] = state_ids[target]
-        codes.append([*map(number.__getitem__, identities)])
+        codes.append([*map(number.__getitem__, row.identities)])
     accept = [
         -1 if row.accept is None else terminal_ids.setdefault(row.accept, len(terminal_ids))
         for row in rows

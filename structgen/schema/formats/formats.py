@@ -23,7 +23,7 @@ from structgen.regular.regex import (
     repeat,
     sub_automaton,
 )
-from structgen.regular.syntax.ecma import parse
+from structgen.regular.syntax.pattern import parse
 from structgen.regular.utf8 import LAST_ASCII, LEADS
 from structgen.schema.formats.leap_seconds import leap_seconds
 from structgen.util.frozen import frozen

@@ -24,7 +24,7 @@ from structgen.errors import (
 from structgen.regular.lazy_dfa.automaton import explore_ahead, explore_vector_ahead
 from structgen.regular.regex import EMPTY, Regex
 from structgen.regular.syntax.dialects import AUTO
-from structgen.regular.syntax.ecma import parse
+from structgen.regular.syntax.pattern import parse
 from structgen.regular.words import is_spellable
 from structgen.schema.formats.formats import format_language
 from structgen.schema.keywords import keywords, simple

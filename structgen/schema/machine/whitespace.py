@@ -17,7 +17,7 @@ from structgen.regular.regex import (
     min_length,
     repeat,
 )
-from structgen.regular.syntax.ecma import parse
+from structgen.regular.syntax.pattern import parse
 
 INDENTED = "indented"
 MAX_INDENT = 40  # spaces or tabs after a line break in "indented" white space

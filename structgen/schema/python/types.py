@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import MachineSpec
-from structgen.spec.partial_json import PartialValue, read_partial
 from structgen.util.json_pointer import pointer_to
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from structgen.automata.pushdown.machine import Machine
+    from structgen.spec.partial_json import PartialValue
 
 _MAX_DIGITS = 4000  # digits of an integer that may be written out
 _FORMS = (type, types.UnionType, typing.NewType)
@@ -146,6 +146,8 @@ class PythonType(MachineSpec):
 
     def partial(self, text: str) -> PartialValue:
         """The JSON value so far; what is final of it can be validated already."""
+        from structgen.spec.partial_json import read_partial
+
         return read_partial(text)
 
     def parse(self, text: str) -> Any:

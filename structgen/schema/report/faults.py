@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from structgen.errors import StructgenError
 from structgen.regular.numbers.language import to_fraction
 from structgen.regular.regex import matches
-from structgen.regular.syntax.ecma import parse
+from structgen.regular.syntax.pattern import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import NAMES, cut, listed, quoted, some
