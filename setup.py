@@ -9,12 +9,17 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "building"))
+from manylinux import platform_tag  # noqa: E402  it stands beside this file
+
 # The machines are those of `LEVELS` in kernels/build/library.py, which needs numpy to be imported.
 WITH_KERNELS = "STRUCTGEN_WITH_KERNELS" in os.environ and platform.machine() in (
     "x86_64",
@@ -42,12 +47,29 @@ class BuildWithKernels(build_py):
         from structgen.kernels.build.compilation import compile_all
         from structgen.kernels.build.library import ENDING, LEVELS
 
+        oldest = sysconfig.get_config_var("MACOSX_DEPLOYMENT_TARGET")
+        if oldest:  # else a linker there makes libraries for the system at hand
+            os.environ.setdefault("MACOSX_DEPLOYMENT_TARGET", str(oldest))
         folder = Path(self.build_lib) / "structgen" / "kernels" / "library"
         folder.mkdir(parents=True, exist_ok=True)
         for level in LEVELS[platform.machine()]:
             made = compile_all(folder / f"{level}{ENDING}", level)
             if made.suffix != Path(ENDING).suffix:
                 raise SystemExit("building a wheel needs a linker (cc, gcc, clang or ld)")
+
+
+class Wheel(bdist_wheel):
+    """A wheel with the tag that its kernels allow."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """See setuptools."""
+        python, abi, platform_name = super().get_tag()
+        libraries = Path(self.bdist_dir).glob("structgen/kernels/library/*")
+        if WITH_KERNELS and not self.plat_name_supplied:
+            platform_name = platform_tag(
+                platform_name, platform.machine(), [path.read_bytes() for path in libraries]
+            )
+        return python, abi, platform_name
 
 
 class ForThisMachine(Distribution):
@@ -60,6 +82,6 @@ class ForThisMachine(Distribution):
 
 setup(
     distclass=ForThisMachine,
-    cmdclass={"build_py": BuildWithKernels},
+    cmdclass={"build_py": BuildWithKernels, "bdist_wheel": Wheel},
     install_requires=NEEDED if WITH_KERNELS else [*NEEDED, "numba>=0.61"],
 )

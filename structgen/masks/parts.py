@@ -18,6 +18,8 @@ from structgen.automata.pushdown.tables import PackedArrays
 from structgen.kernels.build.loader import kernels
 
 _NBYTES = attrgetter("nbytes")
+# Bytes of what holds the items of arrays: objects, addresses, the key of a mask.
+OBJECTS, ENDS_OBJECTS = 500, 2000  # of a mask; of its lexeme ends, where it has some
 
 
 def _packed(lexeme_ends: Any) -> PackedArrays:
@@ -52,10 +54,10 @@ class LexemeMask:
         self.row = row
         self.boundary_tokens: Any = None
         self.is_shared = False  #: whether it is that of a state that all specs share
-        self.nbytes = row.nbytes  #: bytes of all arrays
+        self.nbytes = row.nbytes + OBJECTS  #: bytes of all arrays, and of what holds them
         if lexeme_ends is not None and len(lexeme_ends.node):
             self.lexeme_ends, self._packed = lexeme_ends, _packed(lexeme_ends)
-            self.nbytes += sum(map(_NBYTES, lexeme_ends))
+            self.nbytes += sum(map(_NBYTES, lexeme_ends)) + ENDS_OBJECTS
         else:
             self.lexeme_ends, self._packed = _no_lexeme_ends()
         self.address = self._packed.address

@@ -334,7 +334,7 @@ def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     spec = sg.JsonSchema({"type": ["string", "number", "object"], "minLength": 1})
     texts = [b'"', b'"a', b'"\\', b'"\\u', b"1", b"1.", b"-", b'{"', b'{"a', b'{"a":']
     roomy = sg.compile(spec, bytewise())
-    monkeypatch.setattr(common, "MAX_BYTES", 12000)
+    monkeypatch.setattr(common, "MAX_BYTES", 30_000)
     vocabulary = bytewise()
     kept = common.shared_masks(vocabulary)
     tight = sg.compile(spec, vocabulary)
@@ -342,7 +342,7 @@ def test_shared_parts_of_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         one, two = (c.advance_bytes(c.start, text) for c in (roomy, tight))
         assert bytes(roomy.mask_view(one)) == bytes(tight.mask_view(two))
         parts = [*kept._lexeme_masks.values(), *kept._others.values()]
-        assert kept.nbytes == sum(i.nbytes for i in parts) <= 12000
+        assert kept.nbytes == sum(i.nbytes for i in parts) <= 30_000
     assert len(kept._lexeme_masks) > 1
     assert tight.size["bytes"] > tight.automaton.size["bytes"] + tight._rows.current.nbytes
 
@@ -416,7 +416,7 @@ def test_parts_that_schemas_share_stay_when_others_go(monkeypatch: pytest.Monkey
     free = sg.compile(sg.JsonSchema({"type": "object"}), vocabulary)
     free.mask_view(free.advance_bytes(free.start, b'{"a'))
     shared = dict(kept._lexeme_masks)
-    monkeypatch.setattr(common, "MAX_BYTES", kept.nbytes + 2000)
+    monkeypatch.setattr(common, "MAX_BYTES", kept.nbytes + 5000)
     for word in range(30):
         spec = sg.JsonSchema({"type": "string", "pattern": f"^[a-m]{{2,{word + 9}}}x{{{word}}}"})
         constraint = sg.compile(spec, vocabulary)

@@ -5,6 +5,8 @@ The oracle is the same spec over a vocabulary for which nothing has been made.
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from itertools import permutations
 from typing import Any
 
@@ -98,14 +100,41 @@ def test_masks_of_specs_own_states_have_a_bound_of_their_own(
     masks(DATE, over)
     shared = len(kept._lexeme_masks)
     assert shared
-    monkeypatch.setattr(shared_module, "OWN_BYTES", 20_000)
+    monkeypatch.setattr(shared_module, "OWN_BYTES", 60_000)
     for number in range(60):
         spec = {"type": "string", "pattern": f"^a{number}[b-d]{{2,9}}$"}
         assert masks(spec, over) == masks(spec, vocabulary())
-        assert sum(mask.nbytes for mask in kept._others.values()) == kept._own_nbytes <= 20_000
+        assert sum(mask.nbytes for mask in kept._others.values()) == kept._own_nbytes <= 60_000
     assert len(kept._lexeme_masks) >= shared
     every = [*kept._others.values(), *kept._lexeme_masks.values()]
     assert sum(mask.nbytes for mask in every) == kept.nbytes
+
+
+def test_the_bytes_of_masks_are_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are short, the objects around them take most; else ten times as many were kept."""
+    over = vocabulary()
+    kept = shared_masks(over)
+    tracemalloc.start()
+    try:
+        for number in range(60):
+            masks({"type": "string", "pattern": f"^a{number}[b-d]{{2,9}}$"}, over)
+        gc.collect()
+        counted, count, before = kept._own_nbytes, len(kept._others), memory_traced()
+        with monkeypatch.context() as patch:
+            patch.setattr(shared_module, "OWN_BYTES", 0)
+            kept._keep(None, "none", LexemeMask(kept.no_tokens))  # type: ignore[arg-type]
+        gc.collect()
+        freed = before - memory_traced()
+    finally:
+        tracemalloc.stop()
+    assert not kept._others
+    assert count > 100
+    assert 0.5 * counted < freed < 2 * counted
+
+
+def memory_traced() -> int:
+    """Bytes that Python's objects and arrays take."""
+    return tracemalloc.get_traced_memory()[0]
 
 
 def test_starts_of_values_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:

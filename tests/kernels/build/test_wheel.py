@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -43,6 +45,13 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
     subprocess.run([*command, "-w", tmp_path, source], check=True, capture_output=True)
     (path,) = tmp_path.glob("*.whl")
     assert path.name.endswith(f"{os.uname().machine}.whl")
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        assert "-manylinux_2_17_" in path.name
+        if importlib.util.find_spec("auditwheel") is not None:  # a judge that others wrote
+            audit = [sys.executable, "-m", "auditwheel", "show", path]
+            said = subprocess.run(audit, capture_output=True, text=True, check=True).stdout
+            assert "consistent with the following platform tag" in " ".join(said.split())
+            assert "manylinux_2_" in said
     folder = tmp_path / "unpacked"
     with zipfile.ZipFile(path) as wheel:
         wheel.extractall(folder)
