@@ -64,7 +64,7 @@ class StoredTokens(Sequence[bytes | None]):
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
-        self._data, self._ends = memoryview(stored.data), memoryview(stored.ends)
+        self._data, self._ends = stored.data.data, stored.ends.data
         self._missing = frozenset(stored.missing.tolist())
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ def linked(folder: Path, source: str, *options: str, name: str = "made") -> byte
     """A library of C code, as the system's compiler makes it."""
     (folder / f"{name}.c").write_text(source)
     path = folder / f"lib{name}.so"
-    command = ["cc", "-shared", "-fPIC", "-o", path, folder / f"{name}.c", *options]
+    command = ["cc", "-shared", "-fPIC", "-o", str(path), str(folder / f"{name}.c"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"cc cannot link it: {done.stderr[-200:]}")

@@ -48,7 +48,7 @@ def test_a_wheel_brings_its_kernels(tmp_path: Path) -> None:
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         assert "-manylinux_2_17_" in path.name
         if importlib.util.find_spec("auditwheel") is not None:  # a judge that others wrote
-            audit = [sys.executable, "-m", "auditwheel", "show", path]
+            audit = [sys.executable, "-m", "auditwheel", "show", str(path)]
             said = subprocess.run(audit, capture_output=True, text=True, check=True).stdout
             assert "consistent with the following platform tag" in " ".join(said.split())
             assert "manylinux_2_" in said
