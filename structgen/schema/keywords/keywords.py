@@ -118,7 +118,7 @@ def all_of(s: Subschema) -> None:
 def any_of(s: Subschema) -> None:
     """`anyOf`: at least one of these schemas."""
     forms = [s.normal_form(schema, "anyOf", i) for i, schema in enumerate(s.listed("anyOf"))]
-    s.require(disjunction(forms, s.at("anyOf")))
+    s.require(disjunction(forms, s.where("anyOf")))
 
 
 def one_of(s: Subschema) -> None:
@@ -137,9 +137,9 @@ def one_of(s: Subschema) -> None:
             if pair not in telling:
                 telling[pair] = telling_keys(form, forms[other], context, s.schemas.peek)
             negation = s.negated_form(forms[other], "oneOf", telling[pair])
-            case = conjunction(case, negation, s.at("oneOf"))
+            case = conjunction(case, negation, s.where("oneOf"))
         cases.append(case)
-    s.require(disjunction(cases, s.at("oneOf")))
+    s.require(disjunction(cases, s.where("oneOf")))
 
 
 def not_(s: Subschema) -> None:
@@ -153,10 +153,10 @@ def if_(s: Subschema) -> None:
         yes = s.normal_form(s.schema["if"], "if")  # without `then` it still marks as evaluated
         no = s.negated_form(yes, "if")
         if "then" in s.schema:
-            yes = conjunction(yes, s.normal_form(s.schema["then"], "then"), s.at("then"))
+            yes = conjunction(yes, s.normal_form(s.schema["then"], "then"), s.where("then"))
         if "else" in s.schema:
-            no = conjunction(no, s.normal_form(s.schema["else"], "else"), s.at("else"))
-        s.require(disjunction([yes, no], s.at("if")))
+            no = conjunction(no, s.normal_form(s.schema["else"], "else"), s.where("else"))
+        s.require(disjunction([yes, no], s.where("if")))
 
 
 def ref(s: Subschema) -> None:
@@ -285,7 +285,7 @@ def _depend(s: Subschema, name: str, form: NormalForm, needed: tuple[str, ...]) 
     # as two alternatives
     absent = ObjectAlt((PropertyGroup({name: FALSE}),))
     present = ObjectAlt((), tuple(dict.fromkeys((name, *needed))))
-    with_node = conjunction(form, NormalForm(objects=(present,)), s.at("dependencies"))
+    with_node = conjunction(form, NormalForm(objects=(present,)), s.where("dependencies"))
     s.only(objects=(absent, *with_node.objects))
 
 

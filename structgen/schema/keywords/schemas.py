@@ -33,7 +33,7 @@ from structgen.schema.keywords.copies import Copies
 from structgen.schema.keywords.listings import excludes_listing, is_listing
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
-from structgen.schema.normal_form.combination import conjunction, disjunction
+from structgen.schema.normal_form.combination import Where, conjunction, disjunction
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import (
     FALSE,
@@ -193,9 +193,7 @@ class Schemas:
             form = ANYTHING if begun is None else begun
             for atom in expr if begun is None else expr[-1:]:
                 part = self.expand(atom)
-                form = (
-                    part if form is ANYTHING else conjunction(form, part, location(atom.location))
-                )
+                form = part if form is ANYTHING else conjunction(form, part, atom.where)
             if self.tracks_evaluation == tracked:
                 self._conjunctions[expr] = form
         return form
@@ -277,11 +275,9 @@ class Schemas:
         if isinstance(value, OneOf):
             return constants(self, list(value.values), lambda: atom.location)
         if isinstance(value, Negation):
-            return self.negated_form(self.normal_form(value.expr), location(atom.location))
+            return self.negated_form(self.normal_form(value.expr), atom.where)
         if isinstance(value, Union):
-            return disjunction(
-                [self.normal_form(expr) for expr in value.exprs], location(atom.location)
-            )
+            return disjunction([self.normal_form(expr) for expr in value.exprs], atom.where)
         key = simple.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return keywords.build(self, atom)
@@ -349,7 +345,7 @@ class Schemas:
         return self._unions[some]
 
     def negated_form(
-        self, form: NormalForm, location: str, telling: tuple[str, ...] = ()
+        self, form: NormalForm, location: Where, telling: tuple[str, ...] = ()
     ) -> NormalForm:
         """See `logic.negated`. Raises BudgetError with this location."""
         found = self._negated_forms.get((form, telling))

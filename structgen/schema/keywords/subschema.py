@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.numbers.language import to_fraction
-from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.combination import Where, conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm, ObjectAlt
 from structgen.schema.values import dumps
@@ -44,6 +45,10 @@ class Subschema:
         """The location of something below this subschema."""
         return location(self.atom.location) + pointer_to(path)
 
+    def where(self, *path: str | int) -> Where:
+        """What says that location, for errors that are raised later or never."""
+        return partial(self.at, *path)
+
     def child(self, schema: Any, *path: str | int) -> Expr:
         """The expression of a subschema below this one."""
         return self.schemas.child(schema, self.atom, *path)
@@ -60,7 +65,7 @@ class Subschema:
         self, form: NormalForm, keyword: str, telling: Sequence[str] = ()
     ) -> NormalForm:
         """The negation of a normal form that belongs to `keyword` (see `logic.negated`)."""
-        return self.schemas.negated_form(form, self.at(keyword), tuple(telling))
+        return self.schemas.negated_form(form, self.where(keyword), tuple(telling))
 
     def broken(self, keyword: str, expected: str) -> SpecError:
         """The error for a keyword with a value that it cannot have."""
@@ -84,7 +89,7 @@ class Subschema:
         form = ANYTHING
         try:
             for part in self.conjuncts:
-                form = conjunction(form, part, self.at())
+                form = conjunction(form, part, self.at)
         except BudgetError as error:
             error.location = error.location or self.at()
             raise

@@ -25,6 +25,7 @@ from structgen.schema.normal_form.alternatives import (
 )
 from structgen.schema.normal_form.combination import (
     Choice,
+    Where,
     check_alternative_count,
     choices_of,
     clauses_of,
@@ -57,15 +58,15 @@ def unevaluated_properties(s: Subschema) -> None:
         choices = choices_of(form.objects)
     else:
         choices = _evaluated_by_clauses(choices_of(form.objects), child) or _evaluated_by_groups(
-            tuple(form.objects), child, s.at("unevaluatedProperties")
+            tuple(form.objects), child, s.where("unevaluatedProperties")
         )
     marked = [tuple(replace(o, evaluated=ANY) for o in choice) for choice in choices]
-    objects = product_of(tuple(marked), s.at("unevaluatedProperties"))
+    objects = product_of(tuple(marked), s.where("unevaluatedProperties"))
     s.conjuncts = [replace(form, objects=objects)]
 
 
 def _evaluated_by_groups(
-    alternatives: Choice, child: Expr, location: str
+    alternatives: Choice, child: Expr, location: Where
 ) -> tuple[tuple[ObjectAlt, ...]]:
     """One choice: a group about the keys not evaluated in each conjunction of alternatives."""
     objects = []
@@ -140,7 +141,7 @@ def unevaluated_items(s: Subschema) -> None:
     form = s.conjunction()
     alternatives = form.arrays
     if child != TRUE:
-        location = s.at("unevaluatedItems")
+        location = s.where("unevaluatedItems")
         alternatives = _closed_under_conjunction(
             alternatives, conjoin_arrays, _evaluates_items, location
         )
@@ -171,7 +172,7 @@ def _closed_under_conjunction(
     alternatives: tuple[AltT, ...],
     merge: Callable[[AltT, AltT], AltT | None],
     covers_all: Callable[[AltT, AltT], bool],
-    location: str,
+    location: Where,
 ) -> tuple[AltT, ...]:
     """All alternatives, and all conjunctions of them that evaluate more than their parts."""
     found = list(alternatives)

@@ -43,9 +43,10 @@ MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without c
 MAX_DISTRIBUTED = 64  # clauses that one choice may become
 
 Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
+Where = Callable[[], str]  # says a location, which only errors need; `str` says none
 
 
-def conjunction(a: NormalForm, b: NormalForm, location: str = "") -> NormalForm:
+def conjunction(a: NormalForm, b: NormalForm, location: Where = str) -> NormalForm:
     """The normal form of the values that fit `a` and `b`.
 
     Raises BudgetError, with this location, when there are more than MAX_ALTERNATIVES.
@@ -74,7 +75,7 @@ def _conjoin_languages(
     return b if b is EMPTY or a is every else join(a, b)
 
 
-def disjunction(forms: list[NormalForm], location: str = "") -> NormalForm:
+def disjunction(forms: list[NormalForm], location: Where = str) -> NormalForm:
     """The normal form of the values that fit at least one of `forms`."""
     if len(forms) == 1:
         return forms[0]
@@ -95,12 +96,12 @@ def disjunction(forms: list[NormalForm], location: str = "") -> NormalForm:
     )
 
 
-def check_alternative_count(count: int, location: str, most: int = MAX_ALTERNATIVES) -> None:
+def check_alternative_count(count: int, location: Where, most: int = MAX_ALTERNATIVES) -> None:
     """Raise BudgetError if a normal form would have too many alternatives."""
     if count > most:
         raise BudgetError(
             f"combining alternatives gives {count} cases",
-            location=location,
+            location=location(),
             expected=f"at most {most}",
             hint="merge branches of anyOf, or use fewer of them together in allOf",
         )
@@ -110,7 +111,7 @@ def _conjoin_alternatives(
     left: tuple[AltT, ...],
     right: tuple[AltT, ...],
     merge: Callable[[AltT, AltT], AltT | None],
-    location: str,
+    location: Where,
     most: int = MAX_ALTERNATIVES,
 ) -> tuple[AltT, ...]:
     """All conjunctions of an alternative on the left and one on the right.
@@ -137,7 +138,7 @@ class Product(Sequence[ObjectAlt]):
 
     __slots__ = ("_found", "_location", "choices")
 
-    def __init__(self, choices: tuple[Choice, ...], location: str) -> None:
+    def __init__(self, choices: tuple[Choice, ...], location: Where) -> None:
         self.choices = choices
         self._location = location
         self._found: Choice | None = None
@@ -171,7 +172,7 @@ def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:
 
 
 def _conjoin_choices(
-    left: Sequence[ObjectAlt], right: Sequence[ObjectAlt], location: str
+    left: Sequence[ObjectAlt], right: Sequence[ObjectAlt], location: Where
 ) -> Sequence[ObjectAlt]:
     """The conjunction of two unions of objects: at once if neither has several alternatives."""
     if left == ANYTHING.objects or right == ():
@@ -181,14 +182,14 @@ def _conjoin_choices(
     return product_of((*choices_of(left), *choices_of(right)), location)
 
 
-def product_of(choices: tuple[Choice, ...], location: str) -> Sequence[ObjectAlt]:
+def product_of(choices: tuple[Choice, ...], location: Where) -> Sequence[ObjectAlt]:
     """The alternatives of a conjunction of choices: found at once if each has only one."""
     if max(map(len, choices)) < 2:
         return _product(choices, location, MAX_MULTIPLIED)
     return Product(tuple(dict.fromkeys(choices)), location)
 
 
-def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:
+def _multiplied(choices: tuple[Choice, ...], location: Where) -> Choice:
     """The product of choices, with clauses if there are many."""
     try:
         return _product(choices, location, MAX_MULTIPLIED)
@@ -219,7 +220,7 @@ def _multiplied(choices: tuple[Choice, ...], location: str) -> Choice:
     return _product((base, (joined,), *others), location, MAX_ALTERNATIVES)
 
 
-def _product(choices: tuple[Choice, ...], location: str, most: int) -> Choice:
+def _product(choices: tuple[Choice, ...], location: Where, most: int) -> Choice:
     """The choices multiplied out. Raises BudgetError for more than `most` alternatives."""
     found = choices[0]
     for choice in choices[1:]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structgen.schema.values import Value
+from structgen.util.json_pointer import location
 
 if TYPE_CHECKING:
     from structgen.schema.references.references import Place
@@ -48,6 +49,10 @@ class Atom:
     def location(self) -> str:
         """The JSON Pointer, for errors."""
         return self.place if isinstance(self.place, str) else self.place.pointer
+
+    def where(self) -> str:
+        """The same as errors say it."""
+        return location(self.location)
 
     def __repr__(self) -> str:
         return f"Atom({self.location or '#'})"

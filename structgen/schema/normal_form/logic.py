@@ -25,7 +25,7 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.schema.normal_form.alternatives import simplified
-from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.combination import Where, conjunction
 from structgen.schema.normal_form.expressions import (
     FALSE,
     TRUE,
@@ -54,7 +54,7 @@ MAX_DEPTH = 4  # levels of children that are looked at to tell alternatives apar
 
 
 def negated(
-    form: NormalForm, negate: Negate, location: str = "", telling: Collection[str] = ()
+    form: NormalForm, negate: Negate, location: Where = str, telling: Collection[str] = ()
 ) -> NormalForm:
     """The normal form of the values that do not fit `form`.
 

@@ -231,7 +231,7 @@ def _fits(inspection: Inspection, value: Any, form: NormalForm, location: str) -
         return matches(form.string, value)
     try:
         exact = constants(inspection.schemas, [value], lambda: location)
-        return not inspection.never(conjunction(exact, form, location))
+        return not inspection.never(conjunction(exact, form))
     except StructgenError:
         return True  # not known to be excluded
 
