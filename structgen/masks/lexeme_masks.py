@@ -32,17 +32,15 @@ from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
 from structgen.masks.parts import CharacterCounts, LexemeMask
-from structgen.masks.shared import shared_masks
+from structgen.masks.shared import Workspace, shared_masks
 from structgen.regular.lazy_dfa.states import Unbounded
 from structgen.regular.regex import ANY, EMPTY
-from structgen.util.arrays import with_room
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
 
 Numbers = npt.NDArray[np.int32]
 
-ENDS_AT_FIRST = 256  # lexeme ends for which there is room at first
 NEAR = 12  # characters: where fewer may follow, many tokens are too long
 FEW_LONGER = 24  # characters: few tokens have more
 RECENT = 32  # states walked last, with which others are compared
@@ -89,8 +87,9 @@ class ByIdentity:
 class LexemeMasks:
     """The lexeme masks of one automaton's lexer states. nbytes: memory of all that are kept."""
 
-    def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
+    def __init__(self, engine: Engine, vocabulary: Vocabulary, workspace: Workspace) -> None:
         self._engine = engine
+        self._workspace = workspace
         self._walk = kernels("masks.lexeme_walk")
         self._difference = kernels("masks.lexeme_difference")
         self._shared_masks = shared_masks(vocabulary)
@@ -103,13 +102,6 @@ class LexemeMasks:
         # ring.
         self._recent = np.full(RECENT + 1, -1, np.int32)
         self._turn = 0
-        self._room = self._walk.LexemeEnds(
-            node=np.empty(ENDS_AT_FIRST, np.int32),
-            label=np.empty(ENDS_AT_FIRST, np.int32),
-            before=np.empty(ENDS_AT_FIRST, np.uint8),
-            start=np.zeros(ENDS_AT_FIRST + 1, np.int32),
-            text=np.empty(ENDS_AT_FIRST * max(self._depth, 1), np.uint8),
-        )
         self._counted: set[int] = set()  # ids of the masks in `nbytes`: states may share one
         self.nbytes = 0
 
@@ -355,12 +347,12 @@ class LexemeMasks:
         """
         engine = self._engine
         while True:
-            room = self._room
+            room = self._workspace.lexeme_ends
             code = walk(
                 engine.tables_at, self._shared_masks.nodes_at, *arguments(), room, row, stack
             )
             if code == engine.NEED_SPACE:
-                self._room = type(room)(*(with_room(array, len(array) + 1) for array in room))
+                self._workspace.make_room()
             elif code != 0:
                 engine.fill_on_demand(code)
             else:

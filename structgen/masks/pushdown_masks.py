@@ -81,7 +81,7 @@ class PushdownMasks(Masks):
         self._lexicon_cache = None if lexicon is None else self._shared_masks.lexicon_cache(lexicon)
         self._mask_cache = MaskCache(self._words, self._lexicon_cache)
         self._base_rows: dict[tuple[int, int], BaseRow] = {}  # as in `LexiconCache`
-        self._lexeme_masks = LexemeMasks(engine, vocabulary)
+        self._lexeme_masks = LexemeMasks(engine, vocabulary, self._workspace)
         # The largest walks of all, once for all specs, and not in the middle of a text.
         if self._lexicon_cache is not None and not self._lexicon_cache.is_ready:
             self._lexicon_cache.is_ready = True

@@ -28,7 +28,7 @@ from structgen.masks.bitmask import row_id
 from structgen.masks.saved_rows import Kept
 from structgen.util.arrays import paged, with_room
 
-AT_FIRST = 1 << 27  # bytes that a pool reserves; pages that are not written to take no memory
+AT_FIRST = 1 << 22  # bytes that a pool reserves; pages that are not written to take no memory
 MIN_ROWS = 32  # that every store has room for
 MAX_STORE = 1 << 32  # bytes of a store, so that places in its pool are int32
 ROW_BYTES = 256  # of Python objects for a row, besides its record, about
@@ -61,7 +61,7 @@ class RowStore:
         self._words, self._max_bytes = words, max_bytes
         self._limit = min(MAX_STORE, max(MIN_ROWS * 4 * words, max_bytes // 2))
         self._needed = self._k.needed(words)
-        self.pool = paged(min(self._limit, AT_FIRST) // 4 + self._needed)
+        self.pool = paged(max(min(self._limit, AT_FIRST) // 4, 2 * self._needed))
         self.pool[self._k.WORDS] = words
         self._sizes = np.zeros(self._k.SIZE, np.int64)
         self._sizes[self._k.USED] = self._k.BEGIN
@@ -74,14 +74,10 @@ class RowStore:
         self._shown: dict[int, Row] = {}  # place -> view
         self.views: dict[int, Row] = {}
         self._older = older
+        self.full = False  #: whether the rows take all the memory that they may
 
     def __len__(self) -> int:
         return self._count + (len(self._older) if self._older else 0)
-
-    @property
-    def full(self) -> bool:
-        """Whether the rows take all the memory that they may."""
-        return self._nbytes >= self._limit
 
     @property
     def _nbytes(self) -> int:
@@ -120,6 +116,7 @@ class RowStore:
         else:
             self._place_of[key] = at
             self._count += 1
+            self.full = self._nbytes >= self._limit
         return self.share(state, at)
 
     def share(self, state: int, at: int) -> int:
@@ -148,6 +145,7 @@ class RowStore:
                 self._shown, self.views = {}, {}
             view = self._shown[at] = self.row(at)
             view.flags.writeable = False
+            self.full = self._nbytes >= self._limit
         self.views[state] = view
         return view
 
@@ -200,7 +198,13 @@ class MaskRows:
         if at is not None:
             return store, at
         with self._lock:
-            return self._made(state, owner)
+            store = self.current
+            at = store.index.get(state)
+            if at is None:
+                if store.full:
+                    store = self.current = store.next()
+                at = self._add(store, state, owner)
+            return store, at
 
     def fill(self, state: int, row: npt.NDArray[Any], owner: Owner) -> None:
         """Write the row of a state. ArgumentError where `row` cannot take it."""
@@ -218,19 +222,9 @@ class MaskRows:
         known = self.current.views.get(state)
         if known is None:
             with self._lock:
-                store, at = self._made(state, owner)
+                store, at = self.place(state, owner)
                 known = store.show(state, at)
         return known
-
-    def _made(self, state: int, owner: Owner) -> tuple[RowStore, int]:
-        """`place` when the lock is held."""
-        store = self.current
-        at = store.index.get(state)
-        if at is None:
-            if store.full:
-                store = self.current = store.next()
-            at = self._add(store, state, owner)
-        return store, at
 
     def _add(self, store: RowStore, state: int, owner: Owner) -> int:
         """Get the row of a state the cheapest way, keep it, and return its place."""

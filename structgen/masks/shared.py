@@ -24,6 +24,7 @@ from structgen.masks.bitmask import pack
 from structgen.masks.mask_cache import LexiconCache
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.regular.byte_groups import groups as all_groups
+from structgen.util.arrays import with_room
 from structgen.vocabulary.per_vocabulary import per_vocabulary
 
 if TYPE_CHECKING:
@@ -35,13 +36,15 @@ MAX_BYTES = 64 << 20  # of lexeme masks kept for one vocabulary
 OWN_BYTES = 16 << 20  # of these at most for states of specs' own, which few specs share
 MAX_SHORT = 256  # rows of tokens with at most so many characters
 SPARE = 8  # workspaces that are kept for the next constraints
+ENDS_AT_FIRST = 256  # lexeme ends for which a workspace has room at first
 
 
 class Workspace:
     """Arrays in which kernels walk the trie, for one constraint at a time.
 
     address: where kernels find the trie's nodes and, behind them, the arrays (`Scratch` of
-    `kernels.masks.entry_points`). To make these takes longer than most walks.
+    `kernels.masks.entry_points`). lexeme_ends: room for those that a walk finds. To make these
+    takes longer than most walks.
     """
 
     def __init__(self, nodes: object, words: int, depth: int) -> None:
@@ -58,6 +61,18 @@ class Workspace:
         self._packed = PackedArrays(len(k.Nodes._fields) + len(self.scratch))
         self.address = self._packed.address
         k.keep_nodes(nodes, self.scratch, self.address)
+        self.lexeme_ends = kernels("masks.lexeme_walk").LexemeEnds(
+            node=np.empty(ENDS_AT_FIRST, np.int32),
+            label=np.empty(ENDS_AT_FIRST, np.int32),
+            before=np.empty(ENDS_AT_FIRST, np.uint8),
+            start=np.zeros(ENDS_AT_FIRST + 1, np.int32),
+            text=np.empty(ENDS_AT_FIRST * max(depth, 1), np.uint8),
+        )
+
+    def make_room(self) -> None:
+        """Have room for twice as many lexeme ends."""
+        ends = self.lexeme_ends
+        self.lexeme_ends = type(ends)(*(with_room(array, len(array) + 1) for array in ends))
 
 
 class Workspaces:

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Bytes from which numpy asks for huge pages. The first write to one clears all of it, which takes
-#: as long as a hundred masks, and uses memory that most tables never write to.
-HUGE = 1 << 22
+# Bytes from which arrays are maps. From 4 MiB numpy would ask for huge pages: the first write to
+# one clears all of it, which takes as long as a hundred masks, and uses memory that most tables
+# never write to. Pages of smaller ones would go back to the system, and be cleared once more.
+LEAST = 1 << 17
 KEPT = 1 << 22  # bytes at the beginning of a map whose pages are kept when it is given back
 SPARE = 4  # maps of each size that are kept for the next arrays
 
@@ -75,7 +76,7 @@ atexit.register(_pages.end)
 def paged(*shape: int) -> npt.NDArray[np.int32]:
     """An int32 array of a shape, with undefined content, like `np.empty`."""
     count = prod(shape)
-    if 4 * count < HUGE or not hasattr(mmap, "MAP_PRIVATE"):
+    if 4 * count < LEAST or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(shape, np.int32)
     return _pages.take(4 * count)[:count].reshape(shape)
 

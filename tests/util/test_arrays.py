@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structgen.util.arrays import HUGE, KEPT, SPARE, Pages, paged
+from structgen.util.arrays import KEPT, LEAST, SPARE, Pages, paged
 
 PER_HUGE_PAGE = (2 << 20) // 4  # integers
 
@@ -18,7 +18,7 @@ def used() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.mark.parametrize("rows", [1, HUGE // 4096 - 1, HUGE // 4096, 5000])
+@pytest.mark.parametrize("rows", [1, LEAST // 4096 - 1, LEAST // 4096, 5000])
 def test_a_paged_array_holds_what_is_written(rows: int) -> None:
     """Small or large, and apart from another one of the same shape."""
     first, second = paged(rows, 1024), paged(rows, 1024)
@@ -41,21 +41,21 @@ def test_memory_is_taken_where_it_is_written() -> None:
 def test_a_room_goes_to_the_next_when_nobody_has_it() -> None:
     """Not before the last view of an array is gone; and no more maps are kept than may be."""
     pages = Pages()
-    first = pages.take(HUGE)
+    first = pages.take(LEAST)
     at, view = first.ctypes.data, first[5:].reshape(-1, 1).view(np.uint8)
     view[:] = 7
     del first
-    second = pages.take(HUGE)
+    second = pages.take(LEAST)
     second[:] = 1
     assert second.ctypes.data != at
     assert (view == 7).all()
     del view
-    third = pages.take(HUGE - 5)
+    third = pages.take(LEAST - 5)
     assert third.ctypes.data == at
-    many = [pages.take(HUGE) for _ in range(2 * SPARE)]
+    many = [pages.take(LEAST) for _ in range(2 * SPARE)]
     places = {one.ctypes.data for one in many}
     many.clear()
-    again = [pages.take(HUGE) for _ in range(2 * SPARE)]
+    again = [pages.take(LEAST) for _ in range(2 * SPARE)]
     assert len(places & {one.ctypes.data for one in again[:SPARE]}) == SPARE
 
 

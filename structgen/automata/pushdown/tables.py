@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,36 +18,68 @@ from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.pushdown.machine import KeySet, Machine
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
-from structgen.util.arrays import HUGE, paged, with_room
+from structgen.util.arrays import paged, with_room
 
 Int64s = npt.NDArray[np.int64]
 
 ASKED = 4  # words of the largest key set that fresh tables have room for
-ROWS, SPANS = 1 << 17, 1 << 20  # room at first: pages that are not written to cost nothing
-CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # stack nodes: room at first, and after growing once
+# Room at first, and after growing once: pages that are not written to cost nothing.
+BLOCK = 1 << 20  # int32s that fresh tables take in one piece; what is left of it is for rows
+ROWS = 1 << 17
+CONTEXTS, MANY_CONTEXTS = 4096, 1 << 20  # stack nodes
+SPANS = 1 << 15
 MOST_ALIKE = 4  # load of the hash table in which kernels find equal lexer states
 _OUTSIDE = 0, *[-1] * 13  # the row of `state_info` of states that Python describes
+ALIGNED = 64  # bytes of which the place of each array in a block is a multiple
 STATES = 512  # lexer states that fresh tables have room for, apart from those of the lexicon
+
+
+class Layout(NamedTuple):
+    """How fresh tables lie in one block of memory, and what they begin with.
+
+    image: int32[], what stands at the beginning of the block. arrays: the name, shape, type and
+    offset in bytes of each array; those behind the image begin undefined. size: int32s in all.
+    """
+
+    image: npt.NDArray[np.int32]
+    arrays: tuple[tuple[str, tuple[int, ...], np.dtype[Any], int], ...]
+    size: int
 
 
 def fresh_tables(machine: Machine[Any]) -> Any:
     """The `kernels.tables.Tables` that begin with what the lexicon of a machine has."""
     lexicon = machine.lexicon
-    copies = {name: array.copy() for name, array in _template(lexicon, type(machine)).items()}
-    return kernels("tables").Tables(
-        rows=paged(max(len(lexicon.states) + STATES, ROWS), 256),
-        spans=paged(SPANS, 3),
-        stack_nodes=np.empty((CONTEXTS, 7), np.int32),
-        capture_links=np.empty(CONTEXTS, np.int64),
-        info=addresses(),
-        shared_rows=lexicon.rows,
-        **copies,
-    )
+    image, arrays, size = _layout(lexicon, type(machine))
+    block = paged(size)
+    block[: len(image)] = image
+    made = {name: np.ndarray(shape, kind, block, at) for name, shape, kind, at in arrays}
+    return kernels("tables").Tables(info=addresses(), shared_rows=lexicon.rows, **made)
 
 
 @lru_cache(maxsize=64)
+def _layout(lexicon: Lexicon, kind: type[Machine[Any]]) -> Layout:
+    """The layout of fresh tables for a kind of machine."""
+    template = _template(lexicon, kind)
+    arrays, end = [], 0
+    for name, array in template.items():
+        arrays.append((name, array.shape, array.dtype, end))
+        end += -(-array.nbytes // ALIGNED) * ALIGNED
+    image = np.zeros(end // 4, np.int32)
+    for name, shape, of, at in arrays:
+        np.ndarray(shape, of, image, at)[...] = template[name]
+    int32, int64 = np.dtype(np.int32), np.dtype(np.int64)
+    arrays.append(("capture_links", (CONTEXTS,), int64, end))
+    end += 8 * CONTEXTS
+    for name, shape in (("stack_nodes", (CONTEXTS, 7)), ("spans", (SPANS, 3))):
+        arrays.append((name, shape, int32, end))
+        end += 4 * prod(shape)
+    rows = max(len(lexicon.states) + STATES, BLOCK // 256 - end // 1024 - 1)
+    arrays.append(("rows", (rows, 256), int32, end))
+    return Layout(image, tuple(arrays), end // 4 + 256 * rows)
+
+
 def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """What `fresh_tables` copies for a kind of machine."""
+    """What fresh tables for a kind of machine begin with."""
     k, states = kernels("tables"), len(lexicon.states)
     room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
@@ -147,7 +180,7 @@ def with_contexts(t: Any) -> Any:
 
 def _empty_slots(count: int) -> npt.NDArray[np.int32]:
     """An empty hash table over stack nodes, where possible in recycled memory."""
-    slots = paged(max(count, HUGE // 4))[:count]
+    slots = paged(count)
     slots.fill(-1)
     return slots
 
