@@ -13,7 +13,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from structgen.masks.row_store import MaskRows, States, check_row
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import shared_masks
 from structgen.spec.base import Spec
+from structgen.util.cached import cached_attribute
 from structgen.vocabulary.vocabulary import Vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
@@ -46,7 +47,8 @@ STEP_BYTES = 128  # of a cached (state, token) -> state, about
 STATE_BYTES = 256  # of a state, with how it was reached, about
 UNKNOWN = -1  # the position of a state whose tables were dropped
 MAX_FORCED = 1 << 16  # bytes that `forced_bytes` returns at most
-CHECK_EVERY = 64  # states and masks made between two looks at the memory taken
+CHECK_EVERY = 64  # states made between two looks at the memory taken
+MASK_COUNT = 8  # states that a mask counts for there
 
 
 class Constraint:
@@ -112,31 +114,31 @@ class Constraint:
                 hint="give the vocabulary a token for each single byte",
             )
 
-    @cached_property
+    @cached_attribute
     def spec(self) -> Spec:
         """What it was compiled from."""
         return self._spec() if callable(self._spec) else self._spec
 
-    @cached_property
+    @cached_attribute
     def automaton(self) -> Automaton:
         """The automaton of its spec. Raises ArtifactError where the file that has it is damaged."""
         return self._restored()
 
-    @cached_property
+    @cached_attribute
     def _reads_tokens(self) -> bool:
         """Whether tokens may stand for themselves. Then texts do not lead back to positions."""
         return self.automaton.reads_tokens
 
-    @cached_property
+    @cached_attribute
     def _masks(self) -> Masks:
         return masks_of(self.automaton, self.vocabulary)
 
-    @cached_property
+    @cached_attribute
     def _most(self) -> int:
         """Bytes that the tables may take; twice those of a saved automaton in any case."""
         return max(int(TABLES * self.max_bytes), 2 * self.automaton.size["bytes"])
 
-    @cached_property
+    @cached_attribute
     def _completions(self) -> Completes:
         return self.automaton.completions()
 
@@ -276,7 +278,7 @@ class Constraint:
             raise
 
     def _limit_memory(self) -> None:
-        """Drop tables that have grown too large; looks at their size every CHECK_EVERY calls."""
+        """Drop tables that have grown too large; looks at their size every CHECK_EVERY states."""
         self._countdown -= 1
         if self._countdown < 0:
             self._countdown = CHECK_EVERY
@@ -450,7 +452,7 @@ class Constraint:
             return
         if self._saved is not None and self._saved.write(self._position(state), row):
             return
-        self._countdown = 0  # a single row may have made much
+        self._countdown -= MASK_COUNT - 1
         self._limit_memory()
         position = self._position(state)
         ends = self._masks.write(position, row)
@@ -482,7 +484,7 @@ class Constraint:
         texts = [way for way, _ in specials.ways if isinstance(way, bytes)]
         allow(row, [t for t in self._specials - self._eos if self._texts[t] in texts])
 
-    @cached_property
+    @cached_attribute
     def _nameable(self) -> npt.NDArray[np.bool_]:
         """bool[32 * words]: the tokens of text and the special ones, but for end tokens."""
         found = np.zeros(32 * self.vocabulary.words, np.bool_)
@@ -519,7 +521,7 @@ class Constraint:
             self._allow_named(self.automaton.specials(self._position(state)), row)
         return [self._read_token(state, token) for token in self._tokens_of(row)]
 
-    @cached_property
+    @cached_attribute
     def _spelled(self) -> Completes:
         return self.automaton.completions(self._alphabet)
 

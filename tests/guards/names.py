@@ -53,7 +53,7 @@ def _described(path: str, thing: Any) -> dict[str, str]:
     found = {path: _signature(thing)}
     for name in dir(thing):
         member = None if name.startswith("_") else inspect.getattr_static(thing, name)
-        if isinstance(member, property) or type(member).__name__ == "cached_property":
+        if isinstance(member, property) or type(member).__name__.startswith("cached_"):
             found[f"{path}.{name}"] = "property"
         elif isinstance(member, classmethod | staticmethod) or inspect.isfunction(member):
             inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
