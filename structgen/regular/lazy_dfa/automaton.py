@@ -28,7 +28,6 @@ found one by one in Python:
 
 - `SteppedSubAutomaton`: a single sub-automaton, as formats have.
 - `BesideAutomaton`: one, and the automaton of what else must hold.
-- `WordsAutomaton`: a word list with too many positions.
 - `UnionAutomaton`: the automata of a union's alternatives side by side.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
@@ -57,7 +56,6 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     SubAutomaton,
-    Words,
     is_length_bound,
     is_listed,
 )
@@ -87,7 +85,6 @@ from structgen.regular.lazy_dfa.stepped import (
     SteppedAutomaton,
     SteppedSubAutomaton,
     UnionAutomaton,
-    WordsAutomaton,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
@@ -338,8 +335,6 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
-    if isinstance(regex, Words):
-        return WordsAutomaton(regex)
     beside = _beside_format(regex)
     if beside is not None:
         return beside

@@ -1,15 +1,14 @@
 """Automata whose states are Python objects that say their own moves: derivatives, formats, unions.
 
-States are numbered as they are met. This is the fallback where no kernel can find the states: long
-word lists (`WordsAutomaton`), the derivatives of an expression (`DerivedAutomaton`), a
-sub-automaton such as a format's (`SteppedSubAutomaton`), and unions of expressions that have
-different kinds of automata (`UnionAutomaton`).
+States are numbered as they are met. This is the fallback where no kernel can find the states: the
+derivatives of an expression (`DerivedAutomaton`), a sub-automaton such as a format's
+(`SteppedSubAutomaton`), and unions of expressions that have different kinds of automata
+(`UnionAutomaton`).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -26,7 +25,6 @@ from structgen.regular.expressions.nodes import (
     ANY,
     Alt,
     SubAutomatonState,
-    Words,
 )
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.states import (
@@ -146,29 +144,6 @@ class SteppedAutomaton(RegexAutomaton):
 @lru_cache(maxsize=4096)
 def _ranges_of(chars: CharSet) -> Array:
     return np.array(chars.ranges, np.int32).reshape(-1, 2)
-
-
-class WordsAutomaton(SteppedAutomaton):
-    """The trie of a sorted word list: a state is the interval of words that begin with a prefix."""
-
-    def __init__(self, regex: Words) -> None:
-        self._words = regex.table.words
-        super().__init__((regex.low, regex.high, regex.depth))
-
-    def _facts(self, node: Any) -> StateFacts:
-        low, _, depth = node
-        return len(self._words[low]) == depth, False, 0, 255  # no state is met twice in a text
-
-    def _spans(self, state: int) -> Numbers:
-        low, high, depth = cast("Span", self._nodes[state])
-        low += len(self._words[low]) == depth
-        moves: list[tuple[int, int, Span]] = []
-        while low < high:
-            letter = self._words[low][depth]
-            end = bisect_right(self._words, letter, low, high, key=lambda word: word[depth])
-            moves.append((ord(letter), ord(letter), (low, end, depth + 1)))
-            low = end
-        return self._numbered(state, moves)
 
 
 class DerivedAutomaton(SteppedAutomaton):

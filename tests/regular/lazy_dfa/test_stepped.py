@@ -12,11 +12,7 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.stepped import (
-    MOST_REPEATS,
-    SteppedSubAutomaton,
-    WordsAutomaton,
-)
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, DerivedAutomaton, SteppedSubAutomaton
 from structgen.regular.regex import matches, words
 from structgen.schema.formats.formats import format_built
 
@@ -173,7 +169,7 @@ def test_long_word_lists_are_tries() -> None:
         {"".join(rnd.choices("abcdef\u00e9", k=rnd.randrange(3, 9))) for _ in range(900)}
     )
     found = automaton_of(words(listed))
-    assert isinstance(found, WordsAutomaton)
+    assert isinstance(found, DerivedAutomaton)
     for text in {word[:size] for word in listed for size in range(len(word) + 1)}:
         state = 0
         for letter in text:
