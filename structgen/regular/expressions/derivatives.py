@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from structgen.regular.charset import CharSet, one_character, refine, union_all
-from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Moves, Regex
+from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex
 from structgen.regular.expressions.build import (
     join,
     repeat_counts,
@@ -33,8 +33,6 @@ from structgen.regular.expressions.nodes import (
     SubAutomaton,
     Words,
 )
-
-FEW = 4  # characters: an intersection that can begin with so few is derived by each of them
 
 Derivatives = Iterable[tuple[CharSet, Regex]]
 
@@ -96,24 +94,10 @@ def _either(moves: Derivatives) -> Derivatives:
 
 
 def _derive_and(node: And) -> Derivatives:
-    """(x & y)' is x' & y'; just by the first characters of a part where these are few."""
-    found = [part.steps() for part in node.parts]
-    few = next((points for points in map(_few, found) if points is not None), None)
-    if few is None:
-        cells = refine(move for moves in found for move in moves)
-        return [(of, intersect(*targets)) for of, targets in cells if len(targets) == len(found)]
-    behind = [(point, [part.after(point) for part in node.parts]) for point in few]
-    return [(CharSet.of([(p, p)]), intersect(*targets)) for p, targets in behind]
-
-
-def _few(moves: Moves) -> list[int] | None:
-    """The first characters of some moves, None if they are more than FEW."""
-    if len(moves) > FEW:
-        return None
-    ranges = [pair for of, _ in moves for pair in of.ranges[: FEW + 1]]
-    if sum(last - first + 1 for first, last in ranges) > FEW:
-        return None
-    return [point for first, last in ranges for point in range(first, last + 1)]
+    """(x & y)' is x' & y'."""
+    cells = refine(move for part in node.parts for move in part.steps())
+    count = len(node.parts)
+    return [(of, intersect(*targets)) for of, targets in cells if len(targets) == count]
 
 
 def _derive_not(node: Not) -> Derivatives:

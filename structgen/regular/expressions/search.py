@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import Regex
-from structgen.regular.expressions.nodes import Alt, And, Concat, Not, matches
 from structgen.regular.expressions.required_characters import lacks_required_character
 from structgen.util.cancellation import checkpoint
 
-FEW_LETTERS = 100  # length up to which a shortest member of one part is tried on the others
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search also prunes by required characters
@@ -46,9 +43,6 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     known = root.known_nonempty()
     if known is not None:
         return known
-    if _is_plainly_nonempty(root):
-        root._nonempty = True
-        return True
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
     found: deque[Regex] = deque((root,))
@@ -88,49 +82,6 @@ def has_member(root: Regex) -> bool:
         with contextlib.suppress(BudgetError):
             root._nonempty = product_search(root)
     return is_nonempty(root)
-
-
-def _is_plainly_nonempty(root: Regex) -> bool:
-    """Whether a cheap guess proves an intersection non-empty, as it mostly does.
-
-    Tried are the shortest member of each part, and of parts that look for something anywhere in a
-    text the concatenation of these.
-    """
-    if isinstance(root, Alt):
-        return any(map(_is_plainly_nonempty, root.parts))
-    if not isinstance(root, And):
-        return False
-    return any(all(matches(part, word) for part in root.parts) for word in _tried(root.parts))
-
-
-def _tried(parts: Iterable[Regex]) -> Iterator[str]:
-    """Texts worth a try as common members of some languages."""
-    searched: list[str] = []
-    for part in parts:
-        word = _short_word(part)
-        if word is not None:
-            yield word
-            if isinstance(part, Concat) and part.ends_in_anything:
-                searched.append(word)
-    if len(searched) > 1:
-        yield "".join(searched)
-
-
-@lru_cache(maxsize=4096)
-def _short_word(part: Regex) -> str | None:
-    """A shortest member of a plain expression, if it is short; None of others."""
-    return shortest(part) if part.plain and part.shortest <= FEW_LETTERS else None
-
-
-def _shortest_unless_barred(root: Regex) -> str | None:
-    """A shortest member of an intersection's only positive part, if no complement rules it out."""
-    parts = root.parts if isinstance(root, And) else ()
-    wanted = [part for part in parts if not isinstance(part, Not)]
-    word = _short_word(wanted[0]) if len(wanted) == 1 else None
-    if word is None or not all(part is wanted[0] or matches(part, word) for part in parts):
-        return None
-    root._nonempty, root._distance = True, len(word)
-    return word
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
@@ -187,9 +138,6 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
     Among those it is the first by letters, where printable ASCII letters come before all others
     and lower code points before higher ones. Raises `BudgetError` after `budget` nodes.
     """
-    word = _shortest_unless_barred(root)
-    if word is not None:
-        return word
     left = min_length(root, budget)
     if left is None:
         return None

@@ -175,5 +175,6 @@ def test_long_word_lists_are_tries() -> None:
         for letter in text:
             state = found.after(state, letter)
         on = sorted({word[len(text)] for word in listed if word.startswith(text) and word != text})
-        assert [chr(low) for low, _, _ in found.spans_from(state).tolist()] == on
+        spans = found.spans_from(state).tolist()
+        assert [chr(x) for low, high, _ in spans for x in range(low, high + 1)] == on
         assert bool(found.ends[state]) == (text in listed)
