@@ -226,6 +226,7 @@ def test_another_version_is_refused(change: dict[str, Any], tmp_path: Path) -> N
         sg.load(tmp_path / "f", VOCABULARY)
 
 
+@pytest.mark.thorough
 def test_damage_anywhere_is_an_error_of_ours(tmp_path: Path) -> None:
     """Flipped bytes, cuts, and bytes behind the end; the header byte by byte."""
     path, rng = tmp_path / "f", Random(1)

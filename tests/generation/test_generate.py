@@ -291,6 +291,7 @@ def fewest_tokens(vocabulary: Vocabulary, texts: list[bytes]) -> int:
     raise AssertionError
 
 
+@pytest.mark.thorough
 def test_every_budget_that_suffices_is_kept(generator: Generator, objects: NaiveConstraint) -> None:
     """From the smallest possible budget on, texts are valid and no longer than allowed."""
     least = fewest_tokens(generator.vocabulary, objects.texts)

@@ -284,6 +284,7 @@ with a as b, c: lambda x: x if y else z
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=120, deadline=None)
 @given(st.sampled_from(PROGRAMS), st.randoms(use_true_random=False))
 def test_python_as_lark_has_it(text: str, draw: random.Random) -> None:

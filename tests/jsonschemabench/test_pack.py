@@ -38,6 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "schemas"
 
 
+@pytest.mark.thorough
 def test_a_pack_holds_valid_and_invalid_values(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,7 @@ def test_schemas_are_all_different_and_have_values() -> None:
     assert len(texts) == 2 * len(KINDS)
 
 
+@pytest.mark.thorough
 def test_a_running_server_is_measured(serving: Serving, capsys: Any) -> None:
     """A line for each number of clients, and one for each look at the memory."""
     before = serving.service.metrics.cache.labels("miss")._value.get()

@@ -51,6 +51,7 @@ def test_a_workspace_is_used_again_when_its_constraint_is_gone(vocabulary: Vocab
     assert workspace_of(following) is left
 
 
+@pytest.mark.thorough
 def test_what_a_walk_left_behind_changes_no_mask(vocabulary: Vocabulary) -> None:
     """Words that were changed, and not collected, are forgotten before the next walk."""
     common = shared_masks(vocabulary)

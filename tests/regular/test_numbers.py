@@ -270,6 +270,7 @@ def values_near(near: Fraction, step: Fraction) -> st.SearchStrategy[Fraction]:
     )
 
 
+@pytest.mark.thorough
 @given(st.data(), constraints())
 def test_long_texts_are_accepted_iff_their_value_fits(data: st.DataObject, rules: Rules) -> None:
     """Values on, beside and far from the ends are decided exactly in every spelling."""
@@ -742,6 +743,7 @@ def test_natural_spelling_has_no_negative_zero() -> None:
     assert difference(digits, same).is_empty()
 
 
+@pytest.mark.thorough
 @given(one_constraint(), one_constraint(), one_constraint(), st.booleans())
 def test_constraints_that_meet_become_one(
     one: tuple[Regex, Judge], two: tuple[Regex, Judge], three: tuple[Regex, Judge], negate: bool

@@ -407,6 +407,7 @@ def test_a_search_beyond_its_budget_says_so() -> None:
     assert matches(counted, "a" * 19)
 
 
+@pytest.mark.thorough
 def test_unused_nodes_are_freed() -> None:
     """The table of nodes holds nothing that nobody else holds."""
     gc.collect()

@@ -139,6 +139,7 @@ def test_strided_arrays_are_stored_by_value(tmp_path: Path) -> None:
     assert arrays["x"].dtype == np.dtype("<i4")
 
 
+@pytest.mark.thorough
 def test_every_flipped_byte_is_noticed(saved: Path) -> None:
     """Whichever byte changes, gaps between arrays included, and whichever of its bits."""
     good = saved.read_bytes()

@@ -251,6 +251,7 @@ def test_what_the_kernels_leave_undecided_is_drawn_all_the_same(
         check_line(i, line, expected, exact=True)
 
 
+@pytest.mark.thorough
 def test_tokens_next_to_each_other_are_decided_by_the_kernels() -> None:
     """As those of numbers are in large vocabularies: more are in the leading groups than fit."""
     need_kernels()

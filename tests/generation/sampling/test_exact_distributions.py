@@ -229,6 +229,7 @@ def test_smc_is_properly_weighted(inside: str, threshold: float, scripted: Scrip
     assert weighed == pytest.approx(evidence_by_text(posterior))
 
 
+@pytest.mark.thorough
 def test_one_particle_is_masking_and_five_are_nearly_right() -> None:
     """KL about .95 with one particle, about .01 with five; the estimates of Z agree.
 

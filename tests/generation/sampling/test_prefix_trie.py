@@ -113,6 +113,7 @@ def test_asap_is_exact_once_the_rare_string_was_drawn() -> None:
     assert math.exp(trie.log_theta) == pytest.approx(17 / 32)
 
 
+@pytest.mark.thorough
 def test_the_divergence_of_asap_falls() -> None:
     """Over random models, the mean exact divergence of the next sample after 0, 1, 2, 5, 20, 60.
 

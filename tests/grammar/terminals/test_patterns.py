@@ -109,6 +109,7 @@ def assert_means_the_same_anywhere(pattern: str, texts: list[str]) -> None:
             assert ours(found, text, at) == length(pattern, text, at), (text, at)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150)
 @given(patterns(looks=False), TEXTS)
 def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:

@@ -46,6 +46,7 @@ def test_priorities_of_terminals_are_left_out_and_strings_stay() -> None:
     assert plain(text) == 'start.2: A "(?!x)"  // /(?=b)/\nA : "a"'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["c", "sql", "chess"])
 def test_what_is_left_still_takes_the_examples(name: str) -> None:
     """As a grammar in Lark's language."""

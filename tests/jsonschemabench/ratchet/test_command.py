@@ -135,6 +135,7 @@ def test_the_record_is_written_on_request_and_then_holds(
     assert "left out: " in said.err  # the line of the pack that is not JSON
 
 
+@pytest.mark.thorough
 def test_a_worse_outcome_fails_and_is_not_written_by_mistake(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def test_an_ending_is_seen_through_lexemes_that_end_before_it(seed: int) -> None
         assert served.ask(kernels("parser.step").ending, pair) == machine.ends(place)
 
 
+@pytest.mark.thorough
 @given(SEEDS)
 def test_the_next_bytes_are_the_twins(seed: int) -> None:
     """`next_bytes` marks each byte that can follow, `only_byte` names it when there is just one."""

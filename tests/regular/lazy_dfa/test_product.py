@@ -198,6 +198,7 @@ def test_with_plain_python_kernels() -> None:
     assert leads_on_everywhere(automaton)
 
 
+@pytest.mark.thorough
 def test_what_was_found_is_forgotten_where_there_is_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

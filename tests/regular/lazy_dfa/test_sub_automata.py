@@ -205,6 +205,7 @@ def test_formats_have_tables(name: str) -> None:
         assert is_never_stuck(automaton, text[:-1])
 
 
+@pytest.mark.thorough
 def test_octets_of_international_addresses_are_counted() -> None:
     """As by derivatives, for texts of letters of all sizes near the bound of the local part."""
     regex = format_built("idn-email")

@@ -355,6 +355,7 @@ def test_a_format_combines_with_other_languages() -> None:
 # -- regex ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", ["a$", r"\)$"])
 def test_a_pattern_that_ends_in_some_way_may_begin_in_any(ending: str) -> None:
     """Also where a bracket that is still open looks as near to the end as one that is closed."""

@@ -114,6 +114,7 @@ def walk(schema: Any, rng: Random, options: dict[str, Any]) -> None:
         laws.completion_is_accepted(c, visit, json_decider(schema))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ["any", "declared"])
 def test_quick_checks_agree_with_the_search(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that surely may come have a transition; what is surely satisfiable has a cost.

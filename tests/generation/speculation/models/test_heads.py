@@ -231,6 +231,7 @@ def shipped() -> Generator:
     return Generator(demo.model_path(), dtype="float32")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "least"), [("medusa", 1.4), ("eagle", 3.0)])
 def test_shipped_heads_draft_well(shipped: Generator, name: str, least: float) -> None:
     """On unseen prompts, more tokens per forward pass than heads that know nothing."""
