@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
 from itertools import accumulate
 from operator import itemgetter, xor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,11 @@ from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
-from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, Segment, blocks, leads
+from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
 from structgen.util.cancellation import checkpoint
 
-Span = tuple[int, int, int]  # first and last code point, state
+Ints = npt.NDArray[Any]
+Span = tuple[int, int, int]  # first and last code point, class
 Condition = Callable[[int], bool]
 FEW_POSITIONS = 64  # of an expression alone, whose sets are found in Python
 
@@ -197,6 +199,54 @@ class _Positions:
         return found
 
 
+class _Digit(NamedTuple):
+    """What characters do whose last bytes are one continuation byte more than in the one before.
+
+    rows: int[n, 64], by the digit of that byte: what of the one before (of the spans, in the first)
+    comes next, -1 for nothing. first_bytes, behind: first bytes of characters, and their rows.
+    """
+
+    rows: Ints
+    first_bytes: Ints
+    behind: Ints
+
+
+@lru_cache(maxsize=1024)
+def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
+    """UTF-8 of spans of code points behind ASCII, from the last byte of characters to the first.
+
+    Most terminals have the same few spans: of all such characters, say.
+    """
+    found = []
+    points = np.array([end for low, high, _ in spans for end in (low, high + 1)], np.int64)
+    kinds = np.array([kind for *_, of in spans for kind in (of, -1)], np.int64)
+    width = 1 << DIGIT
+    for more, (lead, first, last, size, _) in enumerate(LEADS):
+        first_bytes = np.arange(first // size, last // size + 1)
+        first >>= DIGIT * more
+        kept = points > first  # shorter forms spell what is below
+        kinds = np.append(_at(np.array([first]), points, kinds), kinds[kept])
+        points = np.append(first, points[kept])
+        mixed = np.unique(points[points % width > 0] // width)
+        blocks = np.unique(np.concatenate([-(-points // width), mixed, mixed + 1]))
+        digits = np.arange(width)
+        cells = _at(blocks[:, None] * width + digits, points, kinds)
+        numbers: dict[tuple[int, ...], int] = {(-1,) * width: -1}
+        rows = [*map(tuple, cells.tolist())]
+        for row in rows:
+            numbers.setdefault(row, len(numbers) - 1)
+        points, kinds = blocks, np.array([numbers[row] for row in rows])
+        table = np.array([*numbers][1:], np.int64).reshape(-1, width)
+        found.append(_Digit(table, lead + first_bytes, _at(first_bytes, points, kinds)))
+    return (*found,)
+
+
+def _at(code: Ints, points: Ints, kinds: Ints) -> Ints:
+    """The kinds of some code points; `kinds` has those from each of the points on."""
+    found: Ints = np.append(kinds, -1)[np.searchsorted(points, code, side="right") - 1]
+    return found
+
+
 def _too_large(most: int) -> BudgetError:
     return BudgetError(
         f"a terminal has more than {most} byte states",
@@ -216,7 +266,7 @@ class _ByteDfa:
         for first, last, kind in classes:
             self._ascii[first : last + 1] = kind
         self._rows: list[npt.NDArray[np.int32]] = []
-        self._numbers: dict[Hashable, int] = {}
+        self._numbers: dict[Hashable, int] = {(-1,) * (1 << DIGIT): -1}
         self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
         self.between: list[tuple[int, Any]] = []
 
@@ -240,13 +290,14 @@ class _ByteDfa:
         moves: spans of code points, ascending, and what they lead to.
         """
         row, multibyte = self._rows[state], []
+        to: dict[int, int] = {}
         for low, high, after in moves:
-            to = self.number(after)
+            target = self.number(after)
             if low <= LAST_ASCII:
-                row[low : min(high, LAST_ASCII) + 1] = to
+                row[low : min(high, LAST_ASCII) + 1] = target
             if high > LAST_ASCII:
-                multibyte.append(Segment(low, high, to))
-        self._explore_multibyte(row, multibyte)
+                multibyte.append((low, high, to.setdefault(target, len(to))))
+        self._explore_multibyte(row, multibyte, [*to])
 
     def explore_classes(self, state: int, moves: Iterable[int]) -> None:
         """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
@@ -255,31 +306,22 @@ class _ByteDfa:
         row[: LAST_ASCII + 1] = np.array([*to, -1], np.int32)[self._ascii]
         key = tuple([to[kind] for kind in self._multibyte_kinds])
         if key not in self._leads:
-            found = ((low, high, to[kind]) for low, high, kind in self._multibyte)
-            multibyte = [Segment(*span) for span in found if span[2] >= 0]
-            self._explore_multibyte(row, multibyte)
+            self._explore_multibyte(row, self._multibyte, to)
             self._leads[key] = row[LAST_ASCII + 1 :]
         row[LAST_ASCII + 1 :] = self._leads[key]
 
-    def _explore_multibyte(self, row: npt.NDArray[np.int32], multibyte: list[Segment[int]]) -> None:
-        """Fill in what the first bytes of characters behind ASCII do."""
-        for found, more, inside in leads(multibyte):
-            row[found.start : found.stop] = self._inside(more, inside)
+    def _explore_multibyte(self, row: Ints, spans: Iterable[Span], to: list[int]) -> None:
+        """Fill in what the first bytes of characters behind ASCII do.
 
-    def _inside(self, more: int, segments: tuple[Segment[int], ...]) -> int:
-        """The state in front of `more` continuation bytes, which spell these code points."""
-        key = more, segments
-        found = self._numbers.get(key)
-        if found is None:
-            row = [-1] * (1 << DIGIT)
-            for first, last, inside in blocks(segments, 1 << DIGIT * (more - 1)):
-                to = inside[0].target if more == 1 else self._inside(more - 1, inside)
-                row[first : last + 1] = [to] * (last + 1 - first)
-            found = self._numbers[key] = self._inner(row)
-        return found
+        spans: of code points, each with its number in `to`, which has the states.
+        """
+        states = np.array([*to, -1], np.int32)  # the last for no span
+        for rows, first_bytes, behind in _digits((*spans,)):
+            states = np.array([*map(self._inner, states[rows].tolist()), -1], np.int32)
+            row[first_bytes] = states[behind]
 
     def _inner(self, row: list[int]) -> int:
-        """The state inside a character with this row."""
+        """The state inside a character with this row, -1 where it leads nowhere."""
         key = (*row,)
         found = self._numbers.get(key)
         if found is None:
@@ -293,14 +335,14 @@ class _ByteDfa:
         int32[n, 256], -1 dead.
         """
         rows = np.array(self._rows)
-        place, order = np.full(len(rows) + 1, -1, np.int32), [0]  # the last entry is for -1
-        place[0] = 0
+        listed = rows.tolist()
+        places = {0: 0, -1: -1}
+        order = [0]
         for state in order:
-            row = rows[state]
-            fresh = row[place[row] < 0]
-            for to in dict.fromkeys(fresh[fresh >= 0].tolist()):
-                place[to] = len(order)
-                order.append(to)
+            for to in dict.fromkeys(listed[state]):
+                if places.setdefault(to, len(order)) == len(order):
+                    order.append(to)
         if order == [*range(len(rows))]:
             return rows, order
-        return place[rows[order]], order
+        place = np.array([places.get(state, -1) for state in range(-1, len(rows))], np.int32)
+        return place[rows[order] + 1], order

@@ -305,3 +305,4 @@ def test_characters_and_classes_are_those_of_re(flags: int) -> None:
     negated = [(sre.NEGATE, None), (sre.LITERAL, 0x4B), (sre.CATEGORY, sre.CATEGORY_DIGIT)]
     assert class_set(negated, flags) is members(r"[^K\d]")
     assert word_characters(flags & re.ASCII) is members(r"\w")
+    assert class_set([(sre.CATEGORY, sre.CATEGORY_SPACE)], flags) is members(r"\s")
