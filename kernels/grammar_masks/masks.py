@@ -33,6 +33,7 @@ from structgen.kernels.grammar.tables import (
     INT,
     REACHED,
     READ,
+    RECORDS,
     fixed,
     region,
 )
@@ -41,16 +42,20 @@ from structgen.kernels.grammar_masks.clusters import call_clusters
 from structgen.kernels.grammar_masks.lexeme_states import BY_STACKS
 from structgen.kernels.grammar_masks.loops import call_flows, kept_as, place_loops
 from structgen.kernels.grammar_masks.parts import call_build
+from structgen.kernels.grammar_masks.tops import LONG_SUBTREE, goes_by_tops, walk_by_tops
 from structgen.kernels.grammar_masks.tries import (
     CLUSTERED,
     EFFORT,
     LARGE,
+    MANY_STACKS,
     MEMO,
+    NEW_RECORDS,
     PARTS_T,
     PATIENCE,
     PLACES,
     SMALL,
     STOPPED,
+    TOO_MUCH,
     WALKED,
     WALKED_FROM,
     full,
@@ -59,7 +64,6 @@ from structgen.kernels.grammar_masks.tries import (
 )
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
-LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 PER_PLACE = 8  # nodes that looking at a place takes as long as
 MOST_TIMES = 12  # that it was too much to make the parts of a lexer state; then it is no more tried
 FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
@@ -98,6 +102,8 @@ def walk_plain(t, p, trie, at, row):  # type: ignore[no-untyped-def]
         if after != looping or byte >= FIRST_LONG or (loops >> numba.int64(p.group[byte])) & 1 == 0:
             after = quick_in_walk(t, p.stack[depth - 1], fixed(t, CLASS, byte))
         if after == SEVERAL:
+            if trie == 0 and t.info[RECORDS] > p.sizes[NEW_RECORDS] and goes_by_tops(t):
+                return numba.int64(TOO_MUCH)
             after = step_in_walk(t, p.stack[depth - 1], numba.int64(byte))
         if after == DEAD:
             i = end
@@ -351,16 +357,21 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     Returns 0 when done, or a code; then call again. sizes[EFFORT] must be 0 at first.
     """
     # The walk over the whole vocabulary, stopped for a code, goes on.
-    if p.sizes[STOPPED] > 0 and p.sizes[WALKED] == 0 and p.sizes[WALKED_FROM] == at:
-        return call_walk_plain(t, p, 0, at, row)
+    at_once = p.sizes[STOPPED] > 0 and p.sizes[WALKED_FROM] == at and p.sizes[WALKED] <= 0
+    by_tops = p.sizes[MANY_STACKS] == 1
     stack = p.places
-    height = first_places(t, p, at)
+    height = numba.int64(1) if at_once else first_places(t, p, at)
     key = (numba.int64(1) << 58) | stack[1]
     while height > 0:
         height -= 1
         trie = stack[4 * height]
-        if is_too_much(p, key, trie):
-            return call_walk_plain(t, p, 0, at, row)
+        many = goes_by_tops(t) and t.info[RECORDS] > p.sizes[NEW_RECORDS]
+        if at_once or is_too_much(p, key, trie) or many:
+            code = numba.int64(TOO_MUCH) if many or by_tops else call_walk_plain(t, p, 0, at, row)
+            if code != TOO_MUCH:
+                return code
+            p.sizes[MANY_STACKS] = 1  # it will be so in other masks
+            return walk_by_tops(t, p, at, row)
         lexer = stack[4 * height + 1]
         stacks, lookaheads = stack[4 * height + 2], stack[4 * height + 3]
         walked = is_walked(t, p, trie, lexer, stacks, lookaheads)
@@ -371,6 +382,9 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
         # Clusters of terminals that do not compete are looked at one by one: their parts are
         # shared by more lexer states than a part of the whole state would be.
         apart = walked if walked < 0 else cut(t, p, trie, lexer)
+        if apart == TOO_MUCH:
+            at_once, height = True, numba.int64(1)
+            continue
         if apart < 0:
             return apart
         count = numba.int64(1)
@@ -386,13 +400,17 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
                 if partless == 0:
                     continue
             part = partless if partless < 0 else part_of(t, p, trie, cluster, lookaheads)
-            if part < 0:
-                return part
-            higher = push_groups(t, p, part, stacks, height, row)
+            higher = part
+            if part >= 0:
+                higher = push_groups(t, p, part, stacks, height, row)
             if higher == BY_STACKS:
                 higher = walk_from(t, p, trie, cluster, stacks, lookaheads, row)
                 if higher == 0:
                     continue
+            if higher == TOO_MUCH:
+                is_too_much(p, key, trie)  # counts it
+                at_once, height = True, numba.int64(1)
+                break
             if higher < 0:
                 return higher
             height = higher

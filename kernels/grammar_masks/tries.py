@@ -17,14 +17,16 @@ from structgen.kernels.grammar.tables import INT
 from structgen.kernels.tables import BYTES, HASH, I32, I64, INTS, U8, slot_of
 
 NEED_ROOM = -8  #: an array of the parts is full: `sizes[FULL]` says which
+TOO_MUCH = -21  #: it takes more than `sizes[ENOUGH]` or `sizes[NEW_RECORDS]` allow
 
 # Indices into `sizes`.
 (
     TRIES, PARTS, LISTS, DENSE, MEMO, NODES, TOKENS, CUTS, LINKS, FULL, LARGE, SPARSE, SMALL,
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
     LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, MODELS, MODEL, UNLIKE,
-    UNLIKE_NEXT, PATIENCE, EFFORT, SIZE_COUNT,
-) = np.arange(35)  # fmt: skip
+    UNLIKE_NEXT, PATIENCE, EFFORT, ENOUGH, NEW_RECORDS, MANY_STACKS,
+    SIZE_COUNT,
+) = np.arange(38)  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -48,7 +50,7 @@ class Parts(NamedTuple):
     int64[SIZE_COUNT], how far arrays are filled, limits, and scalars of the walk going on. Scratch:
     segments: int32[k, 4], group, first, last + 1, depth above; groups: int32[k, 2], terminals,
     lookaheads; links: int32[k, 4], byte, first child, next sibling, last token; cuts: int32[k, 2],
-    token, the one before; stack: int64[2 (depth + 4)]; scratch: int32[words], zeros; places:
+    token, the one before; stack: int64[4 (depth + 4)]; scratch: int32[words], zeros; places:
     int64[4 k], trie, lexer state, stacks, lookaheads.
     """
 
@@ -138,7 +140,7 @@ def new_trie(p, merged, first, last, above):  # type: ignore[no-untyped-def]
 
 @inner(INT(PARTS_T, INT, INT))
 def linked(p, group, merged):  # type: ignore[no-untyped-def]
-    """Merge the short segments of a group into a linked trie: its number of nodes, or NEED_ROOM.
+    """Merge the short segments of a group into a linked trie: its number of nodes, or a code.
 
     Node 0 is the root. sizes[CUTS] becomes the number of tokens.
     """
@@ -150,6 +152,8 @@ def linked(p, group, merged):  # type: ignore[no-untyped-def]
             continue
         first, last, above = p.segments[k, 1], p.segments[k, 2], p.segments[k, 3]
         p.sizes[EFFORT] += numba.int64(last) - first
+        if p.sizes[EFFORT] > p.sizes[ENOUGH]:
+            return numba.int64(TOO_MUCH)
         p.stack[0] = 0
         for i in range(first, last):
             if merged == 1:
@@ -258,7 +262,7 @@ def listed(p, group, merged):  # type: ignore[no-untyped-def]
 def merged_trie(p, group, merged):  # type: ignore[no-untyped-def]
     """The trie merged from the short segments of a group, the same for the same ones.
 
-    0 when there are none; or NEED_ROOM.
+    0 when there are none; or a code.
     """
     key = listed(p, group, merged)
     if key <= 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,13 +46,18 @@ def test_work_does_not_grow_with_the_number_of_readings(name: str) -> None:
     assert records[2] < 100_000
 
 
-@pytest.mark.parametrize("patience", [0, 1 << 30])
+# How masks are made: by parts, by the walk over sets, by the walk over the tops of stacks first.
+WAYS = [(1 << 30, 1 << 30), (0, 1 << 30), (0, -(1 << 30))]  # PATIENCE, MANY_RECORDS
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_masks_of_ambiguous_grammars_are_exact(
-    name: str, patience: int, monkeypatch: pytest.MonkeyPatch
+    name: str, way: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By parts and by the walk over sets alike, a token is allowed if reading it leads on."""
-    monkeypatch.setattr(masks, "PATIENCE", patience)
+    """However they are made, a token is allowed if reading it leads on."""
+    monkeypatch.setattr(masks, "PATIENCE", way[0])
+    monkeypatch.setattr(masks, "MANY_RECORDS", way[1])
     texts = "- a x -- -a a- -x- ---a-- x-x a--a".split()
     tokens = [b"<end>", b" ", b" -", b"a ", *(text.encode() for text in texts)]
     constraint = sg.compile(AMBIGUOUS[name], sg.Vocabulary(tokens, eos_ids=[0]))
@@ -64,14 +71,59 @@ def test_masks_of_ambiguous_grammars_are_exact(
                 states.append(after)
 
 
-@settings(max_examples=60, deadline=None)
-@given(grammars() | grammars("viable"), st.integers(0, 1 << 30), st.sampled_from([0, 1 << 30]))
-def test_parts_and_the_walk_over_sets_make_the_same_masks(
-    of: Grammar, seed: int, patience: int
+@settings(max_examples=90, deadline=None)
+@given(grammars() | grammars("viable"), st.integers(0, 1 << 30), st.sampled_from(WAYS))
+def test_parts_and_the_walks_make_the_same_masks(
+    of: Grammar, seed: int, way: tuple[int, int]
 ) -> None:
     """Of random grammars: what reading each token says."""
     automaton = automaton_of(of)
     if automaton is not None:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(masks, "PATIENCE", patience)
+            patched.setattr(masks, "PATIENCE", way[0])
+            patched.setattr(masks, "MANY_RECORDS", way[1])
             check_masks(automaton, TOKENS, seed)
+
+
+def palindromes(middle: str) -> sg.Lark:
+    """Each of some letters may be the middle, and each but the last may stand around."""
+    around = " | ".join(f'"{c}" p "{c}"' for c in "abcd")
+    return sg.Lark(f"start: p\np: /{middle}/ | {around}")
+
+
+@pytest.mark.parametrize("middle", ["[a-d]", "[a-e]", "e"])
+def test_stacks_are_read_where_their_tops_do_not_tell(middle: str) -> None:
+    """All texts of up to four letters are tokens, at places with other letters below the top."""
+    words = ["".join(w) for n in range(1, 5) for w in product("abcde", repeat=n)]
+    vocabulary = sg.Vocabulary([b"<end>", *(w.encode() for w in words)], eos_ids=[0])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(masks, "PATIENCE", 0)
+        patched.setattr(masks, "MANY_RECORDS", -(1 << 30))
+        constraint = sg.compile(palindromes(middle), vocabulary)
+        for before in ("", "a", "ab", "abc", "abcd", "abcdd", "abe", "abccba"):
+            state = constraint.start
+            for letter in before:
+                state = constraint.advance(state, words.index(letter) + 1)
+            if state != sg.DEAD:
+                row = constraint.mask_view(state)
+                for token in range(1, len(words) + 1):
+                    allowed = bool(row[token >> 5] >> (token & 31) & 1)
+                    assert allowed == (constraint.advance(state, token) != sg.DEAD)
+
+
+def test_stacks_that_differ_below_their_tops_take_little_work() -> None:
+    """A walk by the tops makes few records at each place of a palindrome, however many tokens."""
+    words = ["".join(w) for n in range(1, 6) for w in product("abcd", repeat=n)]
+    others = (bytes((byte,)) for byte in range(256))
+    vocabulary = sg.Vocabulary([b"<end>", *(w.encode() for w in words), *others], eos_ids=[0])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(masks, "PATIENCE", 0)
+        patched.setattr(masks, "MANY_RECORDS", 100)
+        constraint = sg.compile(palindromes("[a-d]"), vocabulary)
+        state, records = constraint.start, []
+        for letter in "abcddcbaabcddcba":
+            constraint.mask_view(state)
+            records.append(constraint.automaton.size["records"])
+            state = constraint.advance(state, words.index(letter) + 1)
+    assert len(words) > 1300
+    assert records[-1] - records[5] < 100

@@ -32,6 +32,8 @@ SPARSE_ROW = 1024  # tokens; rows with fewer are kept as lists
 NOTED_WALK = 32, 2048  # nodes; what a walk below so many has found is noted
 LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at once instead
+ENOUGH = 1 << 14  # nodes; a part that takes as many to make is not made
+MANY_RECORDS = 1 << 10  # that one mask makes; from here on the tops of stacks are read first
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 
 
@@ -69,7 +71,7 @@ class GrammarMasks(Masks):
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[[k.FEW, k.MANY]] = NOTED_WALK
         sizes[k.TRIES] = 1
-        sizes[k.PATIENCE] = PATIENCE
+        sizes[[k.PATIENCE, k.ENOUGH]] = PATIENCE, max(PATIENCE, ENOUGH)
         tries = paged(1 << 14, 4)
         tries[0] = 0, 0, nodes, 0
         room = max(1 << 15, 2 * nodes)
@@ -98,7 +100,7 @@ class GrammarMasks(Masks):
             groups=np.zeros((256, 2), np.int32),
             links=paged(1 << 14, 4),
             cuts=paged(1 << 14, 2),
-            stack=np.zeros(2 * (self._depth + 4), np.int64),
+            stack=np.zeros(4 * (self._depth + 4), np.int64),
             scratch=np.zeros(self._words, np.int32),
             places=np.zeros(1 << 12, np.int64),
             models=np.zeros((MOST_MODELS, 4), np.int32),
@@ -109,7 +111,9 @@ class GrammarMasks(Masks):
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
         k, row = self._tries_of, np.zeros(self._words, np.int32)
-        self._parts.sizes[[k.EFFORT, k.STOPPED]] = 0
+        sizes = self._parts.sizes
+        sizes[[k.EFFORT, k.STOPPED]] = 0
+        sizes[k.NEW_RECORDS] = self._automaton.size["records"] + MANY_RECORDS
         while True:
             tables = self._automaton.tables_at
             code = int(self._entry_points.mask(tables, self._written.address, at, row))

@@ -25,6 +25,7 @@ from structgen.regular.regex import EMPTY
 
 MAX_BYTES = 1 << 29  # of all tables of one grammar
 MAX_GROUPS = 4096  # stacks or threads side by side
+MANY = 1 << 16  # entries of an array that grows
 
 Arrays = dict[str, npt.NDArray[Any]]
 Ints = npt.NDArray[np.int32]
@@ -291,9 +292,9 @@ def grown(tables: Any, what: int) -> Any:
         tables.info[k.REGION] *= 2
         return tables._replace(work=np.zeros(2 * len(tables.work), np.int32))
     growers: dict[int, tuple[str, Callable[[Any], Any]]] = {
-        k.RECORDS: ("rec", _doubled),
-        k.HEAP: ("heap", _doubled),
-        k.ROWS: ("rows", lambda a: _doubled(a, -2)),
+        k.RECORDS: ("rec", _larger),
+        k.HEAP: ("heap", _larger),
+        k.ROWS: ("rows", lambda a: _larger(a, -2)),
         k.MEMO: ("memo", _rehashed),
         k.NAMES: ("names", _renamed),
     }
@@ -301,9 +302,15 @@ def grown(tables: Any, what: int) -> Any:
     return tables._replace(**{name: grow(getattr(tables, name))})
 
 
-def _doubled(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
-    larger = np.full((2 * max(len(array), 32), *array.shape[1:]), fill, array.dtype)
+def _larger(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
+    """The array with more room; a mask begins anew each time, so small ones grow much at once."""
+    times = 4 if len(array) < MANY else 2
+    larger: npt.NDArray[Any] = np.zeros(
+        (times * max(len(array), 32), *array.shape[1:]), array.dtype
+    )
     larger[: len(array)] = array
+    if fill:
+        larger[len(array) :] = fill
     return larger
 
 

@@ -283,10 +283,29 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
     """The product DFA of both languages: next states, which accept `language`, which `longer`."""
-    alone = longer is language or longer is EMPTY
-    table, held, _ = explored((language,) if alone else (language, longer), MAX_STATES)
-    longers = [one[-1] and longer is not EMPTY for one in held]
-    return table, np.array([one[0] for one in held]), np.array(longers)
+    if longer is language or longer is EMPTY:
+        table, ends = _read_alone(language)
+        return table, ends, ends if longer is language else np.zeros_like(ends)
+    table, held, _ = explored((language, longer), MAX_STATES)
+    return table, np.array([one[0] for one in held]), np.array([one[1] for one in held])
+
+
+@lru_cache(maxsize=1024)
+def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """The DFA of a language; a literal in front is read by a state for each of its bytes.
+
+    What comes behind the literal is often the same: `"a": ` and `"b": ` stand before a number.
+    """
+    if not isinstance(language, Concat) or not isinstance(language.head, Literal):
+        table, held, _ = explored((language,), MAX_STATES)
+        return table, np.array([one[0] for one in held])
+    table, ends = _read_alone(language.tail)
+    read = language.head.text.encode()
+    count = len(read)
+    chain = np.full((count, 256), -1, np.int32)
+    chain[np.arange(count), [*read]] = np.arange(1, count + 1)
+    behind = np.where(table < 0, -1, table + count)
+    return np.concatenate([chain, behind]), np.concatenate([np.zeros(count, np.bool_), ends])
 
 
 def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:

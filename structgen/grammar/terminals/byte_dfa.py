@@ -267,6 +267,7 @@ class _ByteDfa:
             self._ascii[first : last + 1] = kind
         self._rows: list[npt.NDArray[np.int32]] = []
         self._numbers: dict[Hashable, int] = {(-1,) * (1 << DIGIT): -1}
+        self._by_class: list[tuple[int, list[int]]] = []  # states, what each class leads to
         self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
         self.between: list[tuple[int, Any]] = []
 
@@ -301,10 +302,11 @@ class _ByteDfa:
 
     def explore_classes(self, state: int, moves: Iterable[int]) -> None:
         """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
-        row = self._rows[state]
-        to = [self.number(after) if after else -1 for after in moves]
-        row[: LAST_ASCII + 1] = np.array([*to, -1], np.int32)[self._ascii]
+        row, to = self._rows[state], [self.number(after) if after else -1 for after in moves]
+        self._by_class.append((state, [*to, -1]))
         key = tuple([to[kind] for kind in self._multibyte_kinds])
+        if max(key, default=-1) < 0:
+            return
         if key not in self._leads:
             self._explore_multibyte(row, self._multibyte, to)
             self._leads[key] = row[LAST_ASCII + 1 :]
@@ -335,6 +337,9 @@ class _ByteDfa:
         int32[n, 256], -1 dead.
         """
         rows = np.array(self._rows)
+        if self._by_class:
+            states, to = zip(*self._by_class, strict=True)
+            rows[[*states], : LAST_ASCII + 1] = np.array(to, np.int32)[:, self._ascii]
         listed = rows.tolist()
         places = {0: 0, -1: -1}
         order = [0]

@@ -26,6 +26,7 @@ from structgen.grammar.terminals.leftmost_first import (
     PossibleMatch,
     Program,
 )
+from structgen.grammar.terminals.one_end import behind_its_end
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import (
@@ -41,7 +42,7 @@ from structgen.grammar.terminals.python_regex import (
     outside_lookbehinds,
     parse,
 )
-from structgen.regular.charset import CharSet, refine
+from structgen.regular.charset import ALL, CharSet, refine
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,
@@ -97,12 +98,16 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     """The cheapest right form: closed forms first, then trials of `longer`, then `lookahead`."""
-    closed_form = _keyword(node) or _unreserved(node)
-    if closed_form is not None:
-        return closed_form
     if is_one_unambiguous(node):
         language = language_of(node)
         return Matches(language, language)
+    behind = behind_its_end(node)
+    if behind is not None:
+        language = language_of(_without_assertions(node))
+        return Matches(language, language if behind is EMPTY else behind)
+    unreserved = _unreserved(node, residuals)
+    if unreserved is not None:
+        return unreserved
     start = Program(node).start(residuals)
     language = _plain(node, start)
     if not has_assertions(node):
@@ -118,37 +123,17 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     return Matches(sub_automaton(PossibleMatch(start)), EMPTY, start)
 
 
-def _keyword(node: Node) -> Matches | None:
-    r"""The languages of characters in a row that one of a set must not follow, as in `in\b`.
-
-    And those of any texts of characters of that set, as in `(in|int)\b`: the text of the set's
-    characters that stands there is one of them or none matches.
-    """
-    parts = node.parts if isinstance(node, Sequence) else ()
-    last = parts[-1] if parts else None
-    if not isinstance(last, Look) or last.behind or not last.negative or len(parts) < 2:
-        return None
-    words = Sequence(parts[:-1])
-    if not isinstance(last.body, OneChar) or has_assertions(words):
-        return None
-    behind = last.body.chars
-    parts_in_order = all(isinstance(part, OneChar) for part in words.parts)
-    if not parts_in_order and any(of - behind for of in _characters(words)):
-        return None
-    language = language_of(words)
-    return None if language.nullable else Matches(language, concat(language, chars(behind)))
-
-
-def _unreserved(node: Node) -> Matches | None:
+def _unreserved(node: Node, residuals: Mapping[Regex, Regex]) -> Matches | None:
     r"""The languages of `(?!(in|if)(?!\w))[a-z]\w*`: a name, but none of some words.
 
     The name ends where no character of its own kind, which is that of the words, goes on. So one of
-    the words stands in front of something else there just when the name is this word.
+    the words stands in front of something else there just when the name is this word. Behind the
+    name may be more that begins with other characters, as in `... *=`.
     """
     parts = node.parts if isinstance(node, Sequence) else ()
-    if len(parts) != 3:
+    if len(parts) < 3:
         return None
-    look, first, rest = parts
+    look, first, rest, *more = parts
     if not isinstance(look, Look) or look.behind or not look.negative:
         return None
     if not isinstance(first, OneChar) or not isinstance(rest, Loop) or rest.lazy:
@@ -169,8 +154,20 @@ def _unreserved(node: Node) -> Matches | None:
     reserved = Sequence((*words,))
     if first.chars - kind.chars or any(of - kind.chars for of in _characters(reserved)):
         return None
-    name = language_of(Sequence((first, rest)))
-    return Matches(intersect(name, complement(language_of(reserved))), name)
+    name, barred = Sequence((first, rest)), language_of(reserved)
+    if not more:
+        whole = language_of(name)
+        return Matches(intersect(whole, complement(barred)), whole)
+    behind = language_of(_without_assertions(Sequence((*more,))))
+    if behind.nullable or any(of & kind.chars for of, _ in behind.moves()):
+        return None
+    found = _matches_of(Sequence((first, rest, *more)), residuals)
+    if found.lookahead is not None:
+        return None
+    others = complement(concat(barred, chars(ALL - kind.chars), ANY))
+    language = intersect(found.language, others)
+    same = found.longer is found.language
+    return Matches(language, language if same else found.longer)
 
 
 def _characters(node: Node) -> Iterator[CharSet]:

@@ -161,22 +161,30 @@ class _Builder:
             return symbols, None
         known = self.short[corner[0]]
         if corner not in known:
-            known[corner] = self._shortest(corner)
+            self._shorten(corner, known)
         return symbols, known[corner]
 
-    def _shortest(self, corner: tuple[int, int]) -> Corner:
-        """The corner of such an item."""
-        seen = set()
-        while corner not in seen:
-            seen.add(corner)
+    def _shorten(self, corner: tuple[int, int], known: dict[Corner, Corner]) -> None:
+        """Note the corner of such an item, and of those on the way to it."""
+        seen: dict[tuple[int, int], None] = {}
+        first, found = corner, None
+        while corner not in known:
+            if corner in seen:  # they go round in circles
+                known[first] = corner
+                return
+            seen[corner] = None
             called, read = corner
             onward = [r for r in self.corners[called].get(read, []) if r != ((), corner)]
             if called == read:
-                return corner if onward else None
+                found = corner if onward else None
+                break
             if len(onward) != 1 or onward[0][0] or onward[0][1] is None:
-                return corner if len(onward) != 1 or onward[0][0] else None
+                found = corner if len(onward) != 1 or onward[0][0] else None
+                break
             corner = onward[0][1]
-        return corner
+        else:
+            found = known[corner]
+        known.update(dict.fromkeys(seen, found))
 
     def _call(self, called: int) -> list[tuple[Item, tuple[int, int]]]:
         """Note the items behind each terminal and each left corner with which a rule can begin.

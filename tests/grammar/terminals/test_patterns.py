@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.terminals.one_end import behind_its_end
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
@@ -132,7 +133,15 @@ WORDS = st.lists(st.text("abi", max_size=3), min_size=1, max_size=4).map("|".joi
 @settings(max_examples=150)
 @given(
     WORDS,
-    st.sampled_from(["(?!(%s)(?!%s))%s%s*", "(%s)(?!%s)", "(?i:(?!(%s)(?!%s))%s%s+)"]),
+    st.sampled_from(
+        [
+            "(?!(%s)(?!%s))%s%s*",
+            "(%s)(?!%s)",
+            "(?i:(?!(%s)(?!%s))%s%s+)",
+            "(?!(%s)(?!%s))%s%s* *1",
+            "(?!(%s)(?!%s))%s%s* (?!1)",
+        ]
+    ),
     st.sampled_from(["[ab]", "[a-z]", "[abi1]", "[i\u0131]"]),
     st.sampled_from(["[ab]", "[a-z]", "a"]),
     st.lists(st.text("abiAI1 ", max_size=6), min_size=6, max_size=12),
@@ -166,6 +175,49 @@ def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) 
         for text in texts:
             whole = [end for end in range(len(text) + 1) if re.fullmatch(pattern, text[:end])]
             assert max(whole, default=None) == length(pattern, text)
+
+
+ENDS = st.sampled_from(["", "", "(?!a)", "(?!b)", "(?![abc])", "(?!.)"])
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.tuples(GREEDY, ENDS).map("".join), min_size=1, max_size=3),
+    st.sampled_from(["%s", "d(?:%s)", "(?:%s)|ab(?:d|(?!b))", "(?:d|da)(?:%s)"]),
+    st.lists(st.text("abcd", max_size=6), min_size=6, max_size=10),
+)
+def test_what_can_end_in_one_place_matches_there(
+    ways: list[str], around: str, texts: list[str]
+) -> None:
+    """Each way through a pattern may have characters of its own that must not follow it."""
+    pattern = around % "|".join(ways)
+    if behind_its_end(parse(pattern)) is not None:
+        assert_means_the_same_anywhere(pattern, texts)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        (r"in(?!\w)", True),
+        (r"(in|int|i1)(?!\w)", True),
+        (r"0x[0-9a-f]+(?!\w)|[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?(?![\w.])", True),
+        (r"in(?!\w)|in(?![a-z])", False),
+        (r"(0x[0-9a-f]+|[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?)(?![\w.])", True),
+        (r'"""("{0,2}[^"])*"""|""(?!")|"[^"]+"', True),
+        (r'[rR](?:""(?!")|"[^"]+"|\'[^\']*\')', True),
+        (r'"([^"\\]|\\[0-3][0-7]{2}|\\[0-7]{1,2})*"', True),
+        (r'".*?"', False),
+        (r"a(?!b)|ab", True),
+        (r"a(?!b)|ac", False),
+        (r"(in|int)", False),
+        (r"(in(?!t))*", False),
+        (r"(?=a)a", False),
+        (r"(?!a)", False),
+    ],
+)
+def test_which_patterns_end_in_one_place(pattern: str, told: bool) -> None:
+    """Numbers, words, strings; not what may stop early, nor what looks elsewhere."""
+    assert (behind_its_end(parse(pattern)) is not None) is told
 
 
 @pytest.mark.parametrize(
