@@ -1,7 +1,8 @@
 """Compile all kernels into one library, in several processes. Needs numba; running them does not.
 
 Each process takes a module that nobody has taken and whose imports are compiled, and writes an
-object file for it (`kernels.build.worker`). A linker makes one library of all; where there is
+object file for it (`kernels.build.worker`), unless there is one from before (`kernels.build.kept`).
+A linker makes one library of all; where there is
 none, the object files lie one behind the other, and LLVM links them when they are opened.
 """
 
@@ -16,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import spawn
 from pathlib import Path
 
+from structgen.kernels.build.kept import OBJECT, folders, prune
 from structgen.kernels.build.ledger import PAUSE, Ledger, usable_cores
 from structgen.kernels.build.library import BUILD, HOW, OBJECTS, SOURCES, kernel_sources
 
@@ -30,12 +32,15 @@ PATIENCE = 1.0  # seconds before the user is told
 STEP = 10.0  # seconds between lines, where lines cannot be written over
 
 
-def compile_all(path: Path, level: str, names: Sequence[str] = ()) -> Path:
+def compile_all(
+    path: Path, level: str, names: Sequence[str] = (), kept: Path | None = None
+) -> Path:
     """Make the library at `path`, or at `path` with OBJECTS behind it where nothing can link.
 
     level: of instructions, as LLVM calls it; "" for the processor as it is. names: of the modules
-    to be compiled, each behind those that it needs; all by default. Raises ImportError without
-    numba, and RuntimeError with what a process has said that failed.
+    to be compiled, with those that they need; all by default. kept: a folder where object files
+    stay for the next time, see `kernels.build.kept`. Raises ImportError without numba, and
+    RuntimeError with what a process has said that failed.
     """
     if importlib.util.find_spec("numba") is None:
         raise ImportError(
@@ -45,16 +50,25 @@ def compile_all(path: Path, level: str, names: Sequence[str] = ()) -> Path:
     names = names or module_names()
     with tempfile.TemporaryDirectory(prefix=".compiling-", dir=path.parent) as made:
         folder = Path(made)
-        with (
-            _workers(folder, level, names) as workers,
-            contextlib.closing(Ledger(folder / "ledger", names)) as ledger,
-        ):
-            for done in _progress(ledger, names):
-                if not done and all(worker.poll() is not None for worker in workers):
-                    said = (folder / "log").read_text("utf-8", "replace")
-                    raise RuntimeError(f"the kernels cannot be compiled:\n{said[-4000:]}")
-        objects = [folder / f"{name}.o" for name in names if (folder / f"{name}.o").exists()]
-        return _put(_linked(objects, folder), path)
+        places = folders(kept or folder / "modules", names, level)
+        objects = [places[name] / OBJECT for name in names]
+        with contextlib.closing(Ledger(folder / "ledger", [*places])) as ledger:
+            for name, place in places.items():
+                if (place / OBJECT).exists():
+                    ledger.note(name)
+            with _workers(folder, level, places, _left(ledger, names)) as workers:
+                for done in _progress(ledger, names):
+                    if not done and all(worker.poll() is not None for worker in workers):
+                        said = (folder / "log").read_text("utf-8", "replace")
+                        raise RuntimeError(f"the kernels cannot be compiled:\n{said[-4000:]}")
+        if kept is not None:
+            prune(kept)
+        return _put(_linked([each for each in objects if each.stat().st_size], folder), path)
+
+
+def _left(ledger: Ledger, names: Sequence[str]) -> int:
+    """How many modules are still to be compiled."""
+    return sum(not ledger.is_done(name) for name in names)
 
 
 def module_names() -> list[str]:
@@ -65,9 +79,9 @@ def module_names() -> list[str]:
 
 @contextlib.contextmanager
 def _workers(
-    folder: Path, level: str, names: Sequence[str]
+    folder: Path, level: str, places: Mapping[str, Path], left: int
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes that compile."""
+    """Processes that compile. places: the folder of each module; left: how many there are to do."""
     environment = os.environ | {
         HOW: BUILD,
         "NUMBA_DISABLE_JIT": "0",
@@ -76,10 +90,11 @@ def _workers(
     }
     if level:
         environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
-    code = f"from structgen.kernels.build.worker import work; work({str(folder)!r}, {names!r})"
+    found = {name: str(place) for name, place in places.items()}
+    code = f"from structgen.kernels.build.worker import work; work({str(folder)!r}, {found!r})"
     with contextlib.ExitStack() as running, (folder / "log").open("ab") as log:
         workers = []
-        for _ in range(min(usable_cores(), WORKERS)):
+        for _ in range(min(usable_cores(), WORKERS, left)):
             worker = subprocess.Popen(  # noqa: S603  nothing in it comes from outside
                 [spawn.get_executable(), "-P", "-c", code],
                 env=environment,

@@ -35,6 +35,9 @@ class Kernel(NamedTuple):
 
 
 compiled: list[Kernel] = []
+#: where numba keeps what it compiles of a module, as long as nothing that this depends on changes:
+#: numba itself looks at the module's own source alone
+caches: dict[str, str] = {}
 
 
 def lean(signature: Any) -> Callable[[F], F]:
@@ -62,7 +65,7 @@ def _kernel(signature: Any, options: dict[str, Any], *, keeps_gil: bool = False)
         chosen |= {"no_cpython_wrapper": True}
 
     def compile_now(function: Any) -> Any:
-        made = numba.njit(signature, cache=True, **chosen)(function)
+        made = _kept_apart(numba.njit(signature, cache=True, **chosen))(function)
         compiled.append(Kernel(made, keeps_gil))
         return made
 
@@ -93,8 +96,17 @@ def folded(signature: Any) -> Callable[[F], F]:
     """
     if LIBRARY is not None:
         return _as_it_is
-    decorated: Callable[[F], F] = numba.njit(signature, cache=True, forceinline=True, **_INNER)
-    return decorated
+    return _kept_apart(numba.njit(signature, cache=True, forceinline=True, **_INNER))
+
+
+def _kept_apart(decorate: Any) -> Any:
+    """A decorator of numba's, for which the function's module has a folder of its own."""
+
+    def decorate_apart(function: Any) -> Any:
+        numba.config.CACHE_DIR = caches.get(function.__module__, numba.config.CACHE_DIR)
+        return decorate(function)
+
+    return decorate_apart
 
 
 def inlined(function: F) -> F:

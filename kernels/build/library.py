@@ -32,7 +32,9 @@ _NEEDED = {
 #: in the environment: JIT where this process compiles its kernels for itself, BUILD for a library
 HOW, JIT, BUILD = "STRUCTGEN_KERNELS", "jit", "build"
 #: names of files that decide nothing of what is compiled
-_NO_MATTER = {"loader.py", "library.py", "opening.py", "language.py", "ledger.py"}
+_NO_MATTER = {
+    "kept.py", "language.py", "ledger.py", "library.py", "loader.py", "opening.py", "worker.py",
+}  # fmt: skip
 ENDING = EXTENSION_SUFFIXES[0]  # names the version of Python, and the machine
 OBJECTS = ".objects"  # where nothing could link: object files, each behind its length
 FASTCALL = 0x80  # of CPython: a function is called with an array of arguments, and their number

@@ -59,7 +59,7 @@ def _made(folder: Path, name: str, level: str) -> Library:
         for path in (folder / name, folder / f"{name}{OBJECTS}"):
             if path.exists():
                 return Library(path)
-        library = Library(compile_all(folder / name, level))
+        library = Library(compile_all(folder / name, level, kept=folder / "modules"))
         _prune(folder)
         return library
 

@@ -5,51 +5,43 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from structgen.kernels.build.decorators import compiled
+from structgen.kernels.build.decorators import caches, compiled
+from structgen.kernels.build.kept import OBJECT, begun, needs
 from structgen.kernels.build.ledger import Ledger, compile_share
-from structgen.kernels.build.library import SOURCES
 from structgen.kernels.build.wrappers import object_of
 
 
-def needs(names: Sequence[str]) -> dict[str, list[str]]:
-    """For each module those that it needs; each stands behind what it needs."""
-    found: dict[str, list[str]] = {}
+def work(folder: str, places: Mapping[str, str]) -> None:
+    """Write object files, skipping modules that another process is at: what a worker runs.
 
-    def add(name: str) -> None:
-        if name not in found:
-            source = (SOURCES / f"{name.replace('.', '/')}.py").read_text("utf-8")
-            imports = re.findall(r"^from structgen\.kernels\.([\w.]+) import", source, re.MULTILINE)
-            wanted = [other for other in imports if other in names]
-            for other in wanted:
-                add(other)
-            found[name] = wanted
-
-    for name in names:
-        add(name)
-    return found
-
-
-def work(folder: str, names: Sequence[str]) -> None:
-    """Write object files, skipping modules that another process is at: what a worker runs."""
+    folder: where the ledger is. places: the folder of each module, see `kernels.build.kept`.
+    """
     gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
     started_by = os.getppid()
 
     def load(name: str) -> None:
         if os.getppid() != started_by:
             sys.exit("whoever wanted the library is gone")
-        _write_object(name, Path(folder))
+        _write_object(name, Path(places[name]))
 
+    caches.update({f"structgen.kernels.{name}": place for name, place in places.items()})
+    names = [*places]
     compile_share(Ledger(Path(folder) / "ledger", names), needs(names), load)
 
 
-def _write_object(name: str, folder: Path) -> None:
+def _write_object(name: str, place: Path) -> None:
     module = f"structgen.kernels.{name}"
-    importlib.import_module(module)
+    with begun(place) as folder:
+        caches[module] = str(folder)
+        importlib.import_module(module)
+        (folder / OBJECT).write_bytes(_object_of(module))
+
+
+def _object_of(module: str) -> bytes:
+    """The object file of a module; empty where it has no kernels."""
     found = [kernel for kernel in compiled if kernel.function.__module__ == module]
-    if found:
-        (folder / f"{name}.o").write_bytes(object_of(found))
+    return object_of(found) if found else b""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import shutil
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structgen.kernels.build import compilation, library, opening
+from structgen.kernels.build import compilation, kept, library, opening
 from structgen.kernels.build.language import LIBRARY
 from structgen.kernels.build.loader import kernels
 from structgen.util.cache_dir import cache_dir
@@ -22,7 +25,7 @@ needs_library = pytest.mark.skipif(LIBRARY is None, reason="kernels are not take
 OPENING = """
 import shutil, sys, time; from pathlib import Path
 from structgen.kernels.build import compilation, opening
-def compile_all(path, level):
+def compile_all(path, level, kept):
     with open(sys.argv[2], "a") as log: print(level, file=log)
     time.sleep(0.2); shutil.copyfile(sys.argv[1], path); return path
 compilation.compile_all = compile_all
@@ -156,10 +159,8 @@ def test_every_source_of_kernels_counts(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_modules_stand_behind_what_they_need() -> None:
     """All that have kernels, in an order in which they can be compiled."""
-    from structgen.kernels.build.worker import needs  # which needs numba
-
     names = compilation.module_names()
-    found = needs(names)
+    found = kept.needs(names)
     assert sorted(found) == names
     order = list(found)
     for name, others in found.items():
@@ -299,11 +300,111 @@ def test_a_library_is_made(can_link: bool, tmp_path: Path, monkeypatch: pytest.M
     assert [path.name for path in tmp_path.iterdir()] == [made.name]
 
 
-@pytest.mark.thorough
-def test_what_cannot_be_compiled_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_compiled_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what the process has said that failed."""
-    with pytest.raises(RuntimeError, match="no_such_module"):
-        compilation.compile_all(tmp_path / "library", "", ["no_such_module"])
+    (tmp_path / "numba.py").write_text("raise ImportError('numba is broken here')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(RuntimeError, match="numba is broken here"):
+        compilation.compile_all(tmp_path / "library", "", ["tables"])
+
+
+def test_a_module_is_compiled_again_where_something_it_needs_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And every one where it changes how they are compiled."""
+    line = "from structgen.kernels.{} import x\n"
+    sources = {
+        "a.py": "", "b/c.py": line.format("a"), "b/d.py": line.format("b.c"), "e.py": "",
+        "build/wrappers.py": "", "build/opening.py": "", "gpu/rows.py": "",
+    }  # fmt: skip
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for module in (library, kept):
+        monkeypatch.setattr(module, "SOURCES", tmp_path)
+    names = ["b.d", "a", "e", "b.c"]
+    before, changed = kept.digests(names, "level"), dict[str, set[str]]()
+    assert len({*before.values()}) == len(names)
+    assert not {*before.values()} & {*kept.digests(names, "other").values()}
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text + "# changed\n")
+        after = kept.digests(names, "level")
+        changed[name] = {each for each in names if after[each] != before[each]}
+        (tmp_path / name).write_text(text)
+    assert changed == {
+        "a.py": {"a", "b.c", "b.d"}, "b/c.py": {"b.c", "b.d"}, "b/d.py": {"b.d"}, "e.py": {"e"},
+        "build/wrappers.py": {*names}, "build/opening.py": set(), "gpu/rows.py": set(),
+    }  # fmt: skip
+
+
+def test_what_a_module_needs_is_what_it_imports() -> None:
+    """Python's own reader of sources finds the same kernel modules."""
+    names = compilation.module_names()
+    for name, found in kept.needs(names).items():
+        tree = ast.parse(kept.source_of(name).read_text("utf-8"))
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import)]
+        imported = set[str]()
+        for node in nodes:
+            inside = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                inside = [node.module or "", *(f"{node.module}.{each}" for each in inside)]
+            imported |= {each.removeprefix("structgen.kernels.") for each in inside}
+        assert imported & {*names} == {*found}, name
+
+
+@pytest.mark.thorough
+def test_what_was_compiled_is_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another library takes the object files; what is not there is made from what numba kept."""
+    asked, workers = [], compilation._workers
+
+    def noted(*given: Any) -> Any:
+        asked.append(given[-1])
+        return workers(*given)
+
+    monkeypatch.setattr(compilation, "_workers", noted)
+    objects, names = tmp_path / "modules", ["tables", "trie.nodes", "trie.scan"]
+    made = [
+        compilation.compile_all(tmp_path / each, library.levels()[-1], names, objects)
+        for each in ("one", "two")
+    ]
+    (scan,) = objects.glob("trie.scan-*")
+    shutil.rmtree(scan)
+    made.append(compilation.compile_all(tmp_path / "six", library.levels()[-1], names, objects))
+    assert asked == [3, 0, 1]
+    assert made[0].read_bytes() == made[1].read_bytes()
+    assert all(
+        library.Library(each).address("structgen.kernels.trie.scan.walk_scan") for each in made
+    )
+
+
+def test_a_folder_is_there_as_a_whole(tmp_path: Path) -> None:
+    """Whoever is quicker makes it; a remainder goes, and what was broken off leaves nothing."""
+    place = tmp_path / "some"
+    place.mkdir()
+    (place / "remainder").touch()
+    for text in ("first", "second"):
+        with kept.begun(place) as folder:
+            (folder / kept.OBJECT).write_text(text)
+            assert folder != place
+        assert [path.name for path in tmp_path.iterdir()] == ["some"]
+        assert [path.name for path in place.iterdir()] == [kept.OBJECT]
+        assert (place / kept.OBJECT).read_text() == "first"
+    with pytest.raises(KeyboardInterrupt), kept.begun(tmp_path / "other"):
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.iterdir()] == ["some"]
+
+
+def test_folders_that_nobody_uses_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest first, and none that somebody may be at."""
+    monkeypatch.setattr(kept, "KEPT", 3)
+    now = time.time()
+    for i in range(8):
+        (tmp_path / f"{i}").mkdir()
+        os.utime(tmp_path / f"{i}", (now, now - (0 if i == 1 else 2 * kept.FRESH) + i))
+    kept.prune(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "6", "7"}
 
 
 @pytest.mark.slow
