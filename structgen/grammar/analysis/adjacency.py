@@ -331,10 +331,13 @@ class Adjacency(Neighbours):
         listed = candidates(
             self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
         )
+        behind = {b"": begun}
         for text in listed:
-            after = begun
-            for byte in text:
-                after = self._watch[self._class[byte]][after]
+            for count in range(1, len(text) + 1):
+                if text[:count] not in behind:
+                    byte_class = self._class[text[count - 1]]
+                    behind[text[:count]] = self._watch[byte_class][behind[text[: count - 1]]]
+            after = behind[text]
             if rivals and (after[: len(rivals)] == VIOLATED).any():
                 continue
             if not any(self._matches(i, text) for i in self._renames[terminal]):

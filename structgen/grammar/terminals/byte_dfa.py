@@ -229,15 +229,14 @@ def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
         points = np.append(first, points[kept])
         mixed = np.unique(points[points % width > 0] // width)
         blocks = np.unique(np.concatenate([-(-points // width), mixed, mixed + 1]))
-        digits = np.arange(width)
-        cells = _at(blocks[:, None] * width + digits, points, kinds)
-        numbers: dict[tuple[int, ...], int] = {(-1,) * width: -1}
-        rows = [*map(tuple, cells.tolist())]
-        for row in rows:
-            numbers.setdefault(row, len(numbers) - 1)
-        points, kinds = blocks, np.array([numbers[row] for row in rows])
-        table = np.array([*numbers][1:], np.int64).reshape(-1, width)
-        found.append(_Digit(table, lead + first_bytes, _at(first_bytes, points, kinds)))
+        cells = _at(blocks[:, None] * width + np.arange(width), points, kinds)
+        numbers = {b"\xff" * cells.itemsize * width: -1}
+        places: list[int] = []
+        for at, row in enumerate(map(bytes, cells)):
+            if numbers.setdefault(row, len(numbers) - 1) == len(places):
+                places.append(at)
+        points, kinds = blocks, np.array([numbers[row] for row in map(bytes, cells)])
+        found.append(_Digit(cells[places], lead + first_bytes, _at(first_bytes, points, kinds)))
     return (*found,)
 
 
@@ -266,7 +265,7 @@ class _ByteDfa:
         for first, last, kind in classes:
             self._ascii[first : last + 1] = kind
         self._rows: list[npt.NDArray[np.int32]] = []
-        self._numbers: dict[Hashable, int] = {(-1,) * (1 << DIGIT): -1}
+        self._numbers: dict[Hashable, int] = {np.full(1 << DIGIT, -1, np.int32).tobytes(): -1}
         self._by_class: list[tuple[int, list[int]]] = []  # states, what each class leads to
         self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
         self.between: list[tuple[int, Any]] = []
@@ -319,12 +318,12 @@ class _ByteDfa:
         """
         states = np.array([*to, -1], np.int32)  # the last for no span
         for rows, first_bytes, behind in _digits((*spans,)):
-            states = np.array([*map(self._inner, states[rows].tolist()), -1], np.int32)
+            states = np.array([*map(self._inner, states[rows]), -1], np.int32)
             row[first_bytes] = states[behind]
 
-    def _inner(self, row: list[int]) -> int:
+    def _inner(self, row: Ints) -> int:
         """The state inside a character with this row, -1 where it leads nowhere."""
-        key = (*row,)
+        key = row.tobytes()
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self._new()
@@ -341,10 +340,14 @@ class _ByteDfa:
             states, to = zip(*self._by_class, strict=True)
             rows[[*states], : LAST_ASCII + 1] = np.array(to, np.int32)[:, self._ascii]
         listed = rows.tolist()
+        between = {state for state, _ in self.between}
         places = {0: 0, -1: -1}
         order = [0]
         for state in order:
-            for to in dict.fromkeys(listed[state]):
+            row = listed[state]
+            if state not in between:
+                row = row[FIRST_CONTINUATION : FIRST_CONTINUATION + (1 << DIGIT)]
+            for to in dict.fromkeys(row):
                 if places.setdefault(to, len(order)) == len(order):
                     order.append(to)
         if order == [*range(len(rows))]:

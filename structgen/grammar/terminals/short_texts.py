@@ -37,14 +37,18 @@ def candidates(nexts: Any, ends: Any, start: int, byte_of: Mapping[int, bytes]) 
     level: list[tuple[int, bytes]] = [(start, b"")]
     count = 0
     seen: dict[int, int] = {}
+    listed: dict[int, list[tuple[int, bytes]]] = {}  # where each state leads, by which byte
     for _ in range(MAX_LENGTH * MAX_CANDIDATES):
         following: list[tuple[int, bytes]] = []
         for state, text in level:
-            for kind, after in enumerate(nexts[state].tolist()):
-                if after < 0 or seen.get(after, 0) >= MAX_CANDIDATES // 2:
+            if state not in listed:
+                to = enumerate(nexts[state].tolist())
+                listed[state] = [(after, byte_of[kind]) for kind, after in to if after >= 0]
+            for after, byte in listed[state]:
+                if seen.get(after, 0) >= MAX_CANDIDATES // 2:
                     continue
                 seen[after] = seen.get(after, 0) + 1
-                longer = text + byte_of[kind]
+                longer = text + byte
                 following.append((after, longer))
                 if ends[after]:
                     count += 1
