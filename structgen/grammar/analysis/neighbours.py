@@ -190,7 +190,12 @@ def product(one: Flags, other: Flags) -> Flags:
     padded = np.zeros((other.shape[0], 64 * words), np.bool_)
     padded[:, : other.shape[1]] = other
     rows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-    found = np.bitwise_or.reduce(np.where(one[:, :, None], rows, np.uint64(0)), axis=1)
+    found = np.zeros((len(one), words), np.uint64)
+    counts = one.sum(axis=1)
+    some, counts = counts > 0, counts[counts > 0]
+    if len(counts):
+        listed = rows[np.nonzero(one)[1]]
+        found[some] = np.bitwise_or.reduceat(listed, np.cumsum(counts) - counts, axis=0)
     bits = np.unpackbits(found.view(np.uint8), axis=1, count=other.shape[1], bitorder="little")
     return bits.astype(np.bool_)
 

@@ -165,5 +165,5 @@ class Relations:
 
 def _leads_to(relation: Relation, good: Vector) -> Vector:
     """From where a relation leads to one of the good ones."""
-    found: Vector = np.logical_or.reduce(relation[:, good], axis=1)
+    found: Vector = relation @ good
     return found
