@@ -32,7 +32,7 @@ from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.masks.bitmask import forbid
 from structgen.masks.parts import CharacterCounts, LexemeMask
-from structgen.masks.shared import Workspace, shared_masks
+from structgen.masks.shared import shared_masks
 from structgen.regular.lazy_dfa.states import Unbounded
 from structgen.regular.regex import ANY, EMPTY
 
@@ -87,9 +87,8 @@ class ByIdentity:
 class LexemeMasks:
     """The lexeme masks of one automaton's lexer states. nbytes: memory of all that are kept."""
 
-    def __init__(self, engine: Engine, vocabulary: Vocabulary, workspace: Workspace) -> None:
+    def __init__(self, engine: Engine, vocabulary: Vocabulary) -> None:
         self._engine = engine
-        self._workspace = workspace
         self._walk = kernels("masks.lexeme_walk")
         self._difference = kernels("masks.lexeme_difference")
         self._shared_masks = shared_masks(vocabulary)
@@ -345,24 +344,24 @@ class LexemeMasks:
         for each call, since tables may have grown. row: int32[words], or-ed into. stack: its last
         two entries are the number of lexeme ends, and of the bytes captured at these.
         """
-        engine = self._engine
+        engine, workspaces = self._engine, self._shared_masks.workspaces
+        workspace = workspaces.take()
         while True:
-            room = self._workspace.lexeme_ends
+            room = workspace.lexeme_ends
             code = walk(
                 engine.tables_at, self._shared_masks.nodes_at, *arguments(), room, row, stack
             )
             if code == engine.NEED_SPACE:
-                self._workspace.make_room()
+                workspace.make_room()
             elif code != 0:
                 engine.fill_on_demand(code)
             else:
                 break
         count, used = int(stack[-2]), int(stack[-1])
-        if not count:
-            return LexemeMask(row)
         sizes = (count, count, count, count + 1, used)
         ends = type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True)))
-        return LexemeMask(row, ends)
+        workspaces.give_back(workspace)
+        return LexemeMask(row, ends) if count else LexemeMask(row)
 
     def _characters_begun(self, free: int, *, escapes: bool) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie.

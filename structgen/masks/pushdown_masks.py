@@ -34,7 +34,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.masks.lexeme_masks import LexemeMasks
 from structgen.masks.mask_cache import BaseRow, MaskCache
 from structgen.masks.parts import LexemeMask
-from structgen.masks.shared import shared_masks
+from structgen.masks.shared import Workspace, shared_masks
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
@@ -72,8 +72,8 @@ class PushdownMasks(Masks):
         self._shared_masks = shared_masks(vocabulary)
         self._words = vocabulary.words
         self._depth = vocabulary.trie.max_depth
-        self._workspace = self._shared_masks.workspaces.take()
-        self._nodes_at = self._workspace.address
+        self._workspaces = self._shared_masks.workspaces
+        self._workspace: Workspace | None = None  # with the edits of a row that is to be written
         # Lexer states below this number (free strings, numbers, white space) are those of the
         # lexicon, and mean the same in every spec that uses it.
         self._shared_states = engine.shared_states
@@ -81,7 +81,7 @@ class PushdownMasks(Masks):
         self._lexicon_cache = None if lexicon is None else self._shared_masks.lexicon_cache(lexicon)
         self._mask_cache = MaskCache(self._words, self._lexicon_cache)
         self._base_rows: dict[tuple[int, int], BaseRow] = {}  # as in `LexiconCache`
-        self._lexeme_masks = LexemeMasks(engine, vocabulary, self._workspace)
+        self._lexeme_masks = LexemeMasks(engine, vocabulary)
         # The largest walks of all, once for all specs, and not in the middle of a text.
         if self._lexicon_cache is not None and not self._lexicon_cache.is_ready:
             self._lexicon_cache.is_ready = True
@@ -89,25 +89,44 @@ class PushdownMasks(Masks):
         self._nbytes = 0
         self._strategies: dict[int, Strategy] = {}
 
-    def __del__(self) -> None:
-        self._shared_masks.workspaces.give_back(self._workspace)
-
     def cached_position(self, at: int) -> int:
         """See `Masks.cached_position`.
 
         It is one with an equal lexer state, stack signature and answers to lookups; or, as this
         position's row edits are then made, one whose row turns out to be the same.
         """
-        return self._find_same(at, self._same_mask.RESTART)
+        found = self._find_same(at, self._same_mask.RESTART)
+        if found != DEAD:
+            self._give_back()
+        return found
 
     def write(self, at: int, row: Row) -> bool:
         """See `Masks.write`: a base row, and the edits that `cached_position` has just made."""
-        given = self._nodes_at, self._mask_cache.address, at, row
-        ends = self._same_mask.write(*given)
-        if ends < 0:  # the edits at hand are those of another position
+        ends = -1 if self._workspace is None else self._written(at, row)
+        if ends < 0:  # there are no edits, or those of another position
             self._find_same(at, self._same_mask.RESTART | self._same_mask.REBUILD)
-            ends = self._same_mask.write(*given)
+            ends = self._written(at, row)
+        self._give_back()
         return bool(ends)
+
+    def _written(self, at: int, row: Row) -> int:
+        """Write a row by the edits at hand: whether the text may end, below 0 for another's."""
+        ends: int = self._same_mask.write(
+            self._borrowed().address, self._mask_cache.address, at, row
+        )
+        return ends
+
+    def _borrowed(self) -> Workspace:
+        """The workspace at hand: constraints share a few, as each works for a moment only."""
+        if self._workspace is None:
+            self._workspace = self._workspaces.take()
+        return self._workspace
+
+    def _give_back(self) -> None:
+        """Let the next constraint have the workspace."""
+        if self._workspace is not None:
+            self._workspaces.give_back(self._workspace)
+            self._workspace = None
 
     def row(self, at: int) -> Row:
         """See `Masks.row`."""
@@ -123,14 +142,15 @@ class PushdownMasks(Masks):
         which goes on where it stopped.
         """
         engine, find_same = self._engine, self._same_mask.find_same
-        found: int = find_same(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
+        nodes_at, cache_at = self._borrowed().address, self._mask_cache.address
+        found: int = find_same(engine.tables_at, nodes_at, cache_at, at, how)
         while found < DEAD:
             if found > self._same_mask.RESTART_BELOW:
                 engine.fill_on_demand(found)
                 how &= ~self._same_mask.RESTART
             else:
                 self._fill_cache(found, at)
-            found = find_same(engine.tables_at, self._nodes_at, self._mask_cache.address, at, how)
+            found = find_same(engine.tables_at, nodes_at, cache_at, at, how)
         return found
 
     def _fill_cache(self, code: int, at: int) -> None:
@@ -258,7 +278,9 @@ class PushdownMasks(Masks):
         ends = np.zeros(64, np.int32)
         k, engine = kernels("masks.byte_walk"), self._engine
         while True:
-            code = k.walk_below(engine.tables_at, self._nodes_at, node, row, ends, stack)
+            code = k.walk_below(
+                engine.tables_at, self._shared_masks.nodes_at, node, row, ends, stack
+            )
             if code == 0:
                 return ends[: stack[-2]].copy()
             if code == k.ENDS_FULL:

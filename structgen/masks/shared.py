@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20  # of lexeme masks kept for one vocabulary
 OWN_BYTES = 16 << 20  # of these at most for states of specs' own, which few specs share
 MAX_SHORT = 256  # rows of tokens with at most so many characters
-SPARE = 8  # workspaces that are kept for the next constraints
+SPARE = 8  # workspaces that are kept
 ENDS_AT_FIRST = 256  # lexeme ends for which a workspace has room at first
 
 
 class Workspace:
-    """Arrays in which kernels walk the trie, for one constraint at a time.
+    """Arrays in which kernels walk the trie, for one mask at a time.
 
     address: where kernels find the trie's nodes and, behind them, the arrays (`Scratch` of
     `kernels.masks.entry_points`). lexeme_ends: room for those that a walk finds. To make these

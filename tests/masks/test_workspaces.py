@@ -9,8 +9,8 @@ import pytest
 
 import structgen
 from structgen import Constraint, Regex, Vocabulary
-from structgen.masks.pushdown_masks import PushdownMasks
-from structgen.masks.shared import SPARE, Workspace, shared_masks
+from structgen.masks.registry import masks_of
+from structgen.masks.shared import SPARE, shared_masks
 
 TOKENS = [*(bytes((b,)) for b in range(256)), b"ab", b"abc", b"cab", b"bca", b'"a', b'":']
 
@@ -21,13 +21,6 @@ def vocabulary() -> Vocabulary:
     return Vocabulary([*TOKENS, None], eos_ids=[len(TOKENS)])
 
 
-def workspace_of(constraint: Constraint) -> Workspace:
-    """The workspace of a constraint."""
-    walker = constraint._masks
-    assert isinstance(walker, PushdownMasks)
-    return walker._workspace
-
-
 def first_mask(constraint: Constraint) -> list[int]:
     """The tokens with which a text may begin."""
     row = np.zeros(constraint.vocabulary.words, np.int32)
@@ -35,20 +28,35 @@ def first_mask(constraint: Constraint) -> list[int]:
     return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
 
 
-def test_a_workspace_is_used_again_when_its_constraint_is_gone(vocabulary: Vocabulary) -> None:
-    """Two constraints at once have two workspaces; the next one has that of one that is gone."""
+def test_constraints_work_in_the_same_workspaces(vocabulary: Vocabulary) -> None:
+    """A mask that is made has given its workspace back, so however many constraints need few."""
     workspaces = shared_masks(vocabulary).workspaces
-    made = [structgen.compile(Regex(pattern), vocabulary) for pattern in ("a.*", "b.*")]
-    for constraint in made:
-        first_mask(constraint)
-    assert workspace_of(made[0]) is not workspace_of(made[1])
-    left = workspace_of(made[0])
-    del constraint, made[0]
-    gc.collect()
-    assert [*workspaces._spare] == [left]
-    following = structgen.compile(Regex("c.*"), vocabulary)
-    assert [bytes(TOKENS[t])[:1] for t in first_mask(following)] == [b"c", b"c"]
-    assert workspace_of(following) is left
+    first = structgen.compile(Regex("(a|b).*"), vocabulary)
+    first_mask(first)
+    spare = [*workspaces._spare]
+    assert spare
+    made = [structgen.compile(Regex(f"{letter}.*"), vocabulary) for letter in "abcabc"]
+    for constraint, letter in zip(made, b"abcabc", strict=True):
+        assert {TOKENS[token][0] for token in first_mask(constraint)} == {letter}
+    assert {*map(id, workspaces._spare)} == {*map(id, spare)}
+
+
+def test_a_mask_is_written_though_another_constraint_had_the_workspace(
+    vocabulary: Vocabulary,
+) -> None:
+    """Edits that were found and not written are found again."""
+    masks = [
+        masks_of(structgen.compile(Regex(p), vocabulary).automaton, vocabulary) for p in ("a+", "b")
+    ]
+    starts = [structgen.compile(Regex(p), vocabulary).automaton.start for p in ("a+", "b")]
+    wanted = [one.row(at).tolist() for one, at in zip(masks, starts, strict=True)]
+    row = np.zeros(vocabulary.words, np.int32)
+    for one, at in zip(masks, starts, strict=True):
+        one.write(at, row)
+        one.cached_position(at)
+    for one, at, expected in zip(masks, starts, wanted, strict=True):
+        one.write(at, row)
+        assert row.tolist() == expected
 
 
 @pytest.mark.thorough
