@@ -117,7 +117,8 @@ class _Builder:
             checkpoint()
             item = self.todo.pop()
             for other in (*self._skips(item), *self._behind(item)):
-                self._add(other, self.owner[item])
+                if other not in self.owner:
+                    self._add(other, self.owner[item])
             if len(self.owner) > MAX_ITEMS:
                 raise BudgetError(
                     f"the grammar has more than {MAX_ITEMS} places where a rule can go on",
