@@ -14,8 +14,10 @@ from structgen.generation.closing import Closer, Speller
 from structgen.generation.interfaces import Constraint
 from structgen.schema.coerce import coerce, is_constraint
 from structgen.schema.report.slips import look_for_slips
+from structgen.util.allocator import give_back
 from structgen.vocabulary.vocabulary import Vocabulary
 
+GIVE_BACK = 64  # constraints that are dropped until their memory is given back to the system
 _STATES = 0.25  # share of a constraint's memory that its states may take
 
 
@@ -35,6 +37,7 @@ class CompiledSpecs:
         self.kept = kept
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
+        self._dropped = 0  # since memory was given back
         self._found: OrderedDict[Any, tuple[Any, Constraint, Closer]] = OrderedDict()
 
     def get(self, spec: Any, *, strict: bool = False) -> tuple[Constraint, Closer]:
@@ -54,10 +57,17 @@ class CompiledSpecs:
                 return known[1:]
         constraint = self._own(spec) if compiled else self._compile(spec)
         closer = Closer(constraint, self.speller)
+        dropped = []
         with self._lock:
             self._found[key] = (spec, constraint, closer)  # keeping the spec keeps its id unique
             while len(self._found) > self.kept:
-                self._found.popitem(last=False)
+                dropped.append(self._found.popitem(last=False))
+            self._dropped += len(dropped)
+            gives_back = self._dropped >= GIVE_BACK
+            self._dropped = 0 if gives_back else self._dropped
+        dropped.clear()
+        if gives_back:
+            give_back()
         return constraint, closer
 
     def _compile(self, spec: Any) -> Constraint:

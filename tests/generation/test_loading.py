@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 
 import structgen as sg
 from structgen.errors import GenerationError, ModelError, VocabularyError
+from structgen.generation import compiled as compiled_module
 from structgen.generation.closing import Speller
 from structgen.generation.compiled import CompiledSpecs
 from structgen.generation.generator import Generator, generate
@@ -274,6 +276,32 @@ def test_a_constraint_of_too_many_states_is_compiled_anew(generator: Generator) 
     assert specs.get(spec)[0] is second
     assert specs.get(own)[0] is own
     assert first.advance_bytes(state, b"]" * (1 << 10)) >= 0
+
+
+def test_memory_of_constraints_that_leave_is_given_back(
+    generator: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for so many of them, when they are gone, and while others can ask for theirs."""
+    specs = CompiledSpecs(generator.vocabulary, Speller(generator.vocabulary), kept=2)
+    made: list[weakref.ref[NaiveConstraint]] = []
+    counts = []
+
+    def compile_spec(_: Any) -> NaiveConstraint:
+        constraint = NaiveConstraint(["a"], generator.vocabulary)
+        made.append(weakref.ref(constraint))
+        return constraint
+
+    def counted() -> None:
+        assert not specs._lock.locked()
+        counts.append((len(made), sum(each() is not None for each in made)))
+
+    monkeypatch.setattr(specs, "_compile", compile_spec)
+    monkeypatch.setattr(compiled_module, "GIVE_BACK", 5)
+    monkeypatch.setattr(compiled_module, "give_back", counted)
+    for number in range(14):
+        specs.get(str(number))
+    assert [specs_made for specs_made, _ in counts] == [7, 12]
+    assert all(alive <= 3 for _, alive in counts), "two are kept, and one is in use"
 
 
 def test_compiled_specs_are_kept_and_the_longest_unused_leave(
