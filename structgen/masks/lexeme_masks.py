@@ -43,6 +43,7 @@ Numbers = npt.NDArray[np.int32]
 
 NEAR = 12  # characters: where fewer may follow, many tokens are too long
 FEW_LONGER = 24  # characters: few tokens have more
+# Neither matters where states are found in Python (`is_slow`): any token not read is a gain.
 RECENT = 32  # states walked last, with which others are compared
 MOST_UNSURE = 64  # tokens that are read byte by byte
 
@@ -273,7 +274,8 @@ class LexemeMasks:
         longest = self._shared_masks.longest
         if same.free >= longest and not same.least:
             return self.of(unbounded)
-        if same.free < NEAR or not _is_value(embedded.role):
+        near, few = (1, 1) if embedded.is_slow else (NEAR, FEW_LONGER)
+        if same.free < near or not _is_value(embedded.role):
             return None
         escapes = embedded.role.escapes
         begun = self._characters_begun(embedded.free_id(engine), escapes=escapes)
@@ -282,7 +284,7 @@ class LexemeMasks:
             ends = self._lexeme_ends_within(mask, begun, same.least, longest)
             return LexemeMask(mask.row, ends)
         if same.wanted is None:  # how soon a text can end from each state is not known
-            if same.free < FEW_LONGER:
+            if same.free < few:
                 return None
             return self._with_long_tokens(q, self.of(unbounded), begun, same, escapes=escapes)
         mask = self.of(unbounded)

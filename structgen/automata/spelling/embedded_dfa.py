@@ -85,6 +85,11 @@ class EmbeddedDfa:
         return self._text.role
 
     @property
+    def is_slow(self) -> bool:
+        """Whether its states are found one by one in Python."""
+        return self._automaton.is_slow
+
+    @property
     def known_free(self) -> int | None:
         """The lexer state that any text may follow, if it has been met."""
         return self._free if self._free >= 0 else None

@@ -35,6 +35,8 @@ class SubAutomatonState(Protocol):
       the text gets farther from an end by more than one.
     - `base` and `special_steps`: a state with the same moves except for certain characters, and the
       moves by these; None for characters that cannot follow.
+    - `spans()`: the moves as a list of states, None for dead ones, and int32[k, 3]: first and last
+      code point and an index into this list, ascending.
     - `boundless`: the same state without bounds on the length of texts, and how many characters may
       follow before that makes a difference.
     - `free_within(most)`: for how many characters it makes no difference that the text must end

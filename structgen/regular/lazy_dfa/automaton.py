@@ -198,12 +198,13 @@ def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton = _cache.pin(regex, texts)
-    with automaton.lock:
-        automaton.explore_near(count)
-        found = automaton.unbounded(0)
-    for each in (automaton, *([] if found is None else [found.automaton])):
-        _explore_along(each, texts)
+    automaton: RegexAutomaton | None = _cache.pin(regex, texts)
+    while automaton is not None:
+        with automaton.lock:
+            automaton.explore_near(count)
+            found = automaton.unbounded(0)
+        _explore_along(automaton, texts)
+        automaton = None if found is None else found.automaton
 
 
 def _explore_along(automaton: RegexAutomaton, texts: Iterable[str]) -> None:

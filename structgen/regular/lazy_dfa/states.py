@@ -64,6 +64,7 @@ class RegexAutomaton(ABC):
     """
 
     loops_are_final = False  #: `loops` and `often` of a state never change once it is explored
+    is_slow = False  #: states are found one by one in Python
 
     def __init__(self, *, ends: bool) -> None:
         #: makes the automaton without far bounds; see `counters`

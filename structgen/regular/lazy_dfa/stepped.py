@@ -37,6 +37,7 @@ from structgen.regular.lazy_dfa.states import (
 
 StateFacts = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops`, `often` of `RegexAutomaton`
 FEW_RANGES = 500  # ranges that Python sorts faster than numpy does
+FEW_NUMBERED = 16  # states with a number alone that count as one that is explored
 MOST_REPEATS = 254  # the greatest count that `often` can hold; 255 is any number
 States = tuple[int, ...]  # one state per automaton of a union, -1 for a dead one
 Span = tuple[int, int, int]
@@ -46,6 +47,7 @@ class SteppedAutomaton(RegexAutomaton):
     """A DFA over Python objects, explored state by state."""
 
     loops_are_final = True
+    is_slow = True
 
     def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
@@ -62,6 +64,11 @@ class SteppedAutomaton(RegexAutomaton):
     @abstractmethod
     def _facts(self, node: Any) -> StateFacts:
         """What is known of a state before it is explored."""
+
+    @property
+    def size(self) -> int:
+        """See `RegexAutomaton.size`: a state that is not explored takes little."""
+        return self.known + self.made // FEW_NUMBERED
 
     def reach(self, state: int) -> tuple[int, int]:
         """Fewest characters with which a text may end, and with how many one surely does.
@@ -226,6 +233,8 @@ class SteppedSubAutomaton(SteppedAutomaton):
 
     def _spans(self, state: int) -> Numbers:
         node: Any = self._nodes[state]
+        if hasattr(node, "spans"):
+            return self._given(state, *node.spans())
         base = self._numbers.get(getattr(node, "base", None))
         if base is None:
             return self._moved(state, [move for move in node.moves() if _is_live(move[1])])
@@ -235,6 +244,19 @@ class SteppedSubAutomaton(SteppedAutomaton):
         spans, over = self.spans_from(base), np.array(sorted(own), np.int32).reshape(-1, 3)
         found = np.empty((len(spans) + 2 * len(over), 3), np.int32)
         return found[: kernels("regular.state_spans").lay_over(spans, over, found)]
+
+    def _given(self, state: int, after: Sequence[Any], spans: Array) -> Array:
+        """The spans that a state gives, with numbers; None in `after` stands for no state."""
+        known = self._numbers.get
+        numbers = np.array([known(to, -1) for to in after], np.int32)
+        new = [at for at in np.flatnonzero(numbers < 0).tolist() if after[at] is not None]
+        if new:
+            low = np.zeros(len(after), np.int32)
+            low[spans[::-1, 2]] = spans[::-1, 0]  # the first code point of each
+            steps = [(int(low[at]), 0, after[at]) for at in new]
+            numbers[new] = [number for *_, number in self._numbered(state, steps)]
+        found: Array = np.column_stack((spans[:, :2], numbers[spans[:, 2]]))
+        return found if (numbers >= 0).all() else found[found[:, 2] >= 0]
 
 
 def _is_live(state: SubAutomatonState) -> bool:

@@ -24,6 +24,7 @@ MAX_CODE = 59  # characters of a label of 63 behind `xn--`
 MAX_TRIED = 1  # digits that are tried out one by one where there is less room
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+ALNUM = CharSet.of([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
 _CASES = [(CharSet.chars(letter + letter.upper()), letter) for letter in _LETTERS + "-"]
 # the outline of a text: "l", "a" for other letters, "0" for digits, hyphens
 _OUTLINES = str.maketrans(
@@ -156,6 +157,15 @@ class ALabel:
         return most - MAX_CODE - len("xn--")
 
     @property
+    def again(self) -> tuple[CharSet, int]:
+        """Letters and digits, which a hyphen and digits behind them make a code."""
+        whole = self.code.whole
+        often = max(int(min(self.left, MAX_CODE - len(whole))) - ROOM, 0)
+        # behind a whole label, a letter makes an end farther by more than one character
+        goes_on = _is_ordinary(whole, self.after.directed) and not self.nullable
+        return ALNUM, often if goes_on else 0
+
+    @property
     def witness(self) -> int:
         """The length of some text that finishes the label."""
         return shortest_ending(self.code, self.left, self.after.directed) or 0
@@ -224,8 +234,7 @@ def shortest_ending(code: Code, left: float, directed: str | None) -> int | None
         return None
     if _direction(code, directed) is not None:
         return 0
-    plain = whole[:1] != "-" and whole[2:4] != "--" and (directed != "L" or whole[:1] in "al")
-    if room >= ROOM and plain:
+    if room >= ROOM and _is_ordinary(whole, directed):
         return ROOM
     sizes = [len(digits) + (whole != "") for digits in _endings(whole, directed)]
     if code.digits is not None:
@@ -238,6 +247,11 @@ def shortest_ending(code: Code, left: float, directed: str | None) -> int | None
     return (
         tried if code.digits is not None and room and _ends_within(code, tried, directed) else None
     )
+
+
+def _is_ordinary(whole: str, directed: str | None) -> bool:
+    """Whether a hyphen and "ß" in digits finish an outline, as letters and digits go on."""
+    return whole[:1] != "-" and whole[2:4] != "--" and (directed != "L" or whole[:1] in {"a", "l"})
 
 
 @lru_cache(maxsize=1 << 14)

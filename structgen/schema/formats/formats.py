@@ -34,7 +34,9 @@ SPEC_FORMATS = frozenset(
 )
 
 _NEAR = 256  # states of a format that are prepared beyond those of its examples
-_EXAMPLES_ONLY = frozenset(("hostname",))  # only its examples: its further states are costly
+_EXAMPLES_ONLY = frozenset(
+    ("hostname", "idn-hostname")
+)  # only its examples: its further states are costly
 _EXAMPLES = {  # formats that schemas often have, with texts whose states are prepared
     "date-time": ("2024-02-29T10:30:59.999Z",),
     "date": (),
@@ -42,6 +44,19 @@ _EXAMPLES = {  # formats that schemas often have, with texts whose states are pr
     "duration": (),
     "email": ("first.last@mail.example.org",),
     "hostname": ("a" * 62, "a" + "-" * 61),
+    "idn-hostname": (
+        "beispiel-straße.example",
+        "exämple",
+        "почтаящик",
+        "παράδειγμα",
+        "例え・ドメイン",
+        "한국어",
+        "ไทยนี้",
+        "مثالموقع",
+        "דוגמה",
+        "उदाहरण",
+        "xn--mnchen-3ya.de",
+    ),
     "ipv4": (),
     "ipv6": ("2001:db8::ff00:42:8329",),
     "uri": ("https://www.example.org/a/b.html?c=d#e",),

@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
-from structgen.schema.formats.a_labels import ALabel, Code, shortest_ending
+from structgen.schema.formats.a_labels import ALNUM, ALabel, Code, shortest_ending
 
 MAX_NAME = 253  # characters of a name
 MAX_LABEL = 63  # characters of a label
 
-_ALNUM = CharSet.of([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
 _DOT, _HYPHEN = CharSet.chars("."), CharSet.chars("-")
 
 
@@ -63,7 +62,7 @@ class _Label:
     @property
     def again(self) -> tuple[CharSet, int]:
         """Letters and digits, as long as there is room for them."""
-        return _ALNUM, int(min(self.left, self.room))
+        return ALNUM, int(min(self.left, self.room))
 
     def free_within(self, most: int) -> int:
         """See `SubAutomatonState`."""
@@ -87,7 +86,7 @@ class _Label:
         special = {"": "x", "x": "n"}.get(begun, "")
         cases = CharSet.chars(special + special.upper())
         yield cases, _Label(left, room, begun + special)
-        yield _ALNUM - cases, _Label(left, room, "a")
+        yield ALNUM - cases, _Label(left, room, "a")
         if begun == "xn-":
             if shortest_ending(Code(), left, None) is not None:
                 yield _HYPHEN, ALabel(left, Code(), _Name())

@@ -18,7 +18,14 @@ LAST = 0x32000  # no letter is behind it
 UNIFORM = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
+    (0xA016, 0xA48C),
     (0xAC00, 0xD7A3),
+    (0x12000, 0x123FF),
+    (0x13000, 0x1343F),
+    (0x14400, 0x1467F),
+    (0x16800, 0x16A3F),
+    (0x17000, 0x18CFF),
+    (0x1B170, 0x1B2FF),
     (0x20000, 0x2F7FF),
     (0x30000, LAST),
 )  # fmt: skip
@@ -70,8 +77,9 @@ def composing() -> tuple[frozenset[str], frozenset[str]]:
     """The letters that compose with marks in normal form C, and these marks."""
     letters: set[str] = set()
     marks: set[str] = set()
-    for point in range(0x80, 0x30000):
-        letter = chr(point)
+    alike = CharSet.of(UNIFORM)  # of these no letter has parts
+    points = (ALL & CharSet.of([(0x80, 0x30000)]) & ~alike).ranges
+    for letter in (chr(point) for low, high in points for point in range(low, high + 1)):
         parts = unicodedata.decomposition(letter).split()
         if not parts or parts[0].startswith("<"):
             continue

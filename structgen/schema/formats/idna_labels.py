@@ -31,6 +31,9 @@ _FORBIDDEN_RANGES = (
     (0x3164, 0x3164), (0xA960, 0xA97C), (0xD7B0, 0xD7FB), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0),
     (0x1D100, 0x1D1FF), (0x1D200, 0x1D24F), (0xE0000, 0xE0FFF),
 )  # fmt: skip
+_FORBIDDEN_POINTS = frozenset(
+    point for low, high in _FORBIDDEN_RANGES for point in range(low, high + 1)
+)
 # Arabic letters that join only to the right (ArabicShaping.txt, type R, letters of RFC 5892 A.1).
 _JOIN_RIGHT = frozenset(
     "\u0622\u0623\u0624\u0625\u0627\u0629\u062f\u0630\u0631\u0632\u0648"
@@ -52,7 +55,7 @@ def permitted(letter: str) -> bool:
     point = ord(letter)
     if unicodedata.category(letter) not in _LETTERS_AND_DIGITS:
         return False
-    if any(low <= point <= high for low, high in _FORBIDDEN_RANGES):
+    if point in _FORBIDDEN_POINTS:
         return False
     folded = unicodedata.normalize("NFKC", letter).casefold()
     return folded == letter or unicodedata.normalize("NFKC", folded) == letter

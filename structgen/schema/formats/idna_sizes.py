@@ -10,7 +10,7 @@ that `idna_classes.COUNTED` lists are remembered letter by letter, and measured.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from structgen.schema.formats.idna_classes import CJK, ELSEWHERE, HANGUL, LATIN, LOW
@@ -18,6 +18,9 @@ from structgen.schema.formats.idna_labels import punycode
 
 MAX_LABEL = 63
 PREFIX = "xn--"
+# ASCII characters before the first other letter are rounded up to a multiple of it, so that labels
+# that differ in these alone have the same states.
+ROUNDED = 8
 _LATIN_BLOCKS = frozenset((0, 1, 2, LATIN))
 _ENOUGH = 57  # ASCII characters with which no other letter is sure to fit
 
@@ -74,10 +77,20 @@ class Size(NamedTuple):
 
     def with_other(self, window: int, itself: str = "") -> Size:
         """One other letter more; `itself` if it is in `COUNTED`."""
+        plain = self.ascii if self.others else -(-self.ascii // ROUNDED) * ROUNDED
         text = ""
         if itself and (self.text or not self.others):
-            text = (self.text or "a" * self.ascii) + itself
-        return Size(self.ascii, self.others + 1, _joined(self.window, window), text)
+            text = (self.text or "a" * plain) + itself
+        return Size(plain, self.others + 1, _joined(self.window, window), text)
+
+    def with_letters(self, plain: int, windows: tuple[int, ...]) -> Size:
+        """So many ASCII characters more, and a letter of each window."""
+        found = self
+        for _ in range(plain):
+            found = found.with_ascii()
+        for window in windows:
+            found = found.with_other(window)
+        return found
 
     @property
     def length(self) -> int:
@@ -89,13 +102,49 @@ class Size(NamedTuple):
         bound = self.ascii + 1 + self.others * _DIGITS[_kind(self.window)]
         return min(len(PREFIX) + bound, MAX_LABEL)
 
-    def fits(self, left: int) -> bool:
+    def fits(self, left: float) -> bool:
         """Whether the A-label certainly has at most 63 characters, and at most `left`."""
-        if self.others and not self.text:
+        if self.others:
             table = LIMITS[_kind(self.window)]
-            if self.ascii >= _ENOUGH or self.others > table[self.ascii]:
+            surely = self.ascii < _ENOUGH and self.others <= table[self.ascii]
+            if not surely and not self.text:
                 return False
+            if surely and left >= MAX_LABEL:
+                return True
         return self.length <= min(left, MAX_LABEL)
+
+    @property
+    def room(self) -> int:
+        """How many ASCII characters certainly fit, besides; below zero if not even the others."""
+        if not self.others:
+            return MAX_LABEL - self.ascii
+        return _most_ascii(_kind(self.window), self.others) - self.ascii
+
+    @property
+    def free(self) -> int:
+        """How many characters of any kind certainly fit; below zero if none has room."""
+        return _free(self.ascii, self.others)
+
+
+@cache
+def _most_ascii(kind: int, others: int) -> int:
+    """Beside how many ASCII characters so many others fit; -1 if not even alone."""
+    return sum(most >= others for most in LIMITS[kind]) - 1
+
+
+@cache
+def _free(plain: int, others: int) -> int:
+    """For how many characters a label with so many is short enough, whatever they are."""
+    least = [min(most) for most in zip(*LIMITS.values(), strict=True)]
+    for more in range(MAX_LABEL):
+        for n in range(more + 1):  # of which are ASCII
+            others_then = others + more - n
+            plain_then = plain + n
+            if not others:  # all of them may come first
+                plain_then = -(-plain_then // ROUNDED) * ROUNDED
+            if plain_then >= _ENOUGH or (others_then and others_then > least[plain_then]):
+                return more - 1
+    return MAX_LABEL
 
 
 def _kind(window: int) -> int:
