@@ -14,6 +14,7 @@ from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
+from structgen.util.cancellation import limited
 
 if TYPE_CHECKING:
     from referencing import Registry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from structgen.spec.partial_json import PartialValue
 
 
+MAX_WORK = 40_000  # units of work that a schema may take besides those of its subschemas
 ORDERS = ("declared", "any")
 BOUNDED = "bounded"  # white space by default
 FORMATS = ("assert", "annotate")
@@ -137,9 +139,10 @@ class JsonSchema(MachineSpec):
             registry=self.registry,
         )
         try:
-            schemas.complete()
-            root = schemas.normal_form(schemas.root)
-            possible = schemas.costs.satisfiable(schemas.root)
+            with limited(MAX_WORK):
+                schemas.complete()
+                root = schemas.normal_form(schemas.root)
+                possible = schemas.costs.satisfiable(schemas.root)
         except RecursionError as error:
             raise BudgetError(
                 "the schema is nested too deeply", hint="nest subschemas less deeply"

@@ -8,6 +8,11 @@
 A thread cannot be ended from outside, so the compiler asks: `checkpoint` stands in its loops, where
 units of work are counted against a budget. There a BudgetError may be raised as well, so whatever
 specs share is whole, and a spec that was given up can be compiled again.
+
+    with limited(20_000):  # units; BudgetError beyond
+        compile(spec, vocabulary)
+
+bounds the work of a piece of code that has no budget of its own, so that no spec takes minutes.
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from structgen.errors import BudgetError
 
 
 class CancelledError(Exception):
@@ -35,6 +42,7 @@ class Cancellation:
 
 class _Current(threading.local):
     work: Cancellation | None = None
+    left: int | None = None  # units until work is given up
 
 
 _current = _Current()
@@ -50,10 +58,36 @@ def cancellable(work: Cancellation) -> Iterator[None]:
         _current.work = before
 
 
-def checkpoint() -> None:
-    """Count a unit of work. CancelledError if nobody waits for it any more."""
+@contextmanager
+def limited(units: int) -> Iterator[None]:
+    """What this thread does in the block ends with BudgetError after so many units of work."""
+    before, _current.left = _current.left, units
+    try:
+        yield
+    finally:
+        _current.left = before
+
+
+def allow(units: int) -> None:
+    """Let a limited piece of work take so many units more, as where it turns out to be larger."""
+    if _current.left is not None:
+        _current.left += units
+
+
+def checkpoint(units: int = 1) -> None:
+    """Count units of work, each of some 50 us.
+
+    Raises CancelledError if nobody waits for it any more, BudgetError where it is too much.
+    """
     work = _current.work
     if work is not None:
-        work.units += 1
+        work.units += units
         if work.cancelled:
             raise CancelledError
+    if _current.left is not None:
+        _current.left -= units
+        if _current.left < 0:
+            raise BudgetError(
+                "what must hold at once takes too long to combine",
+                hint="put fewer unions, conditions, negations or counts beside each other",
+            )

@@ -17,6 +17,7 @@ from structgen.regular.expressions.required_characters import lacks_required_cha
 from structgen.util.cancellation import checkpoint
 
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
+NODE = 2  # units of work that the derivatives of a node take
 NODE_BUDGET = 20_000  # nodes one search may visit
 LONG = 50  # nodes after which a search also prunes by required characters
 
@@ -48,7 +49,7 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     found: deque[Regex] = deque((root,))
     done: set[Regex] = set()
     while heap:
-        checkpoint()
+        checkpoint(NODE)
         first = found and len(parents) > LONG and len(done) % 2
         node = found.popleft() if first else heapq.heappop(heap)[2]
         if node in done:

@@ -88,6 +88,7 @@ class ContainsMatcher(ArrayMatcher):
                     negated = self._costs.negation(c.child) if c.most is not None else ()
                     longer.append((conjoin(child, negated), (*found, have)))
             choices = longer
+        checkpoint(1 + len(choices) // 32)
         yield from (choice for choice in choices if not contradictory(choice[0]))
 
     def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]

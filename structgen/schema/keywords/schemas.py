@@ -54,13 +54,14 @@ from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource
 from structgen.schema.values import Value, data_of, value_of
-from structgen.util.cancellation import checkpoint
+from structgen.util.cancellation import allow, checkpoint
 from structgen.util.json_pointer import location
 
 if TYPE_CHECKING:
     from referencing import Registry
 
 
+WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
 # by `simple.scalar_key` and options; the oldest are dropped first
@@ -253,12 +254,15 @@ class Schemas:
                 expected="recursion through properties or items",
                 hint="remove the loop",
             )
+        if isinstance(atom.value, dict | OneOf):  # and no union or negation that was made of others
+            allow(WORK_EACH)
         checkpoint()
         tracked = self.tracks_evaluation
         self._expanding.append(atom)
         try:
             form = self._expand(atom)
         except BudgetError as error:
+            error.location = error.location or location(atom.location)
             self._too_costly[atom] = error
             raise
         finally:

@@ -10,10 +10,13 @@ conjunctions; they become clauses: a key must fit, or an alternative that evalua
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import reduce
 from math import prod
+from operator import or_
 
+from structgen.regular.expressions.nodes import Alt
 from structgen.regular.infinite import members
 from structgen.regular.regex import ANY, Regex, complement, intersect, matches, words
 from structgen.schema.keywords.subschema import Subschema
@@ -40,7 +43,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
-from structgen.schema.normal_form.logic import covers
+from structgen.util.cancellation import checkpoint
 
 MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
 MAX_REGIONS = 64  # languages that patterns may cut the keys into
@@ -70,7 +73,8 @@ def _evaluated_by_groups(
 ) -> tuple[tuple[ObjectAlt, ...]]:
     """One choice: a group about the keys not evaluated in each conjunction of alternatives."""
     objects = []
-    for o in _closed_under_conjunction(alternatives, conjoin_objects, _evaluates_keys, location):
+    covers_keys = _key_coverage(alternatives)
+    for o in _closed_under_conjunction(alternatives, conjoin_objects, covers_keys, location):
         groups = o.groups
         if o.evaluated is not ANY:
             groups = (*groups, PropertyGroup({}, ((complement(o.evaluated), child),)))
@@ -143,7 +147,7 @@ def unevaluated_items(s: Subschema) -> None:
     if child != TRUE:
         location = s.where("unevaluatedItems")
         alternatives = _closed_under_conjunction(
-            alternatives, conjoin_arrays, _evaluates_items, location
+            alternatives, conjoin_arrays, _items_covered, location
         )
     arrays = []
     for a in alternatives:
@@ -155,23 +159,55 @@ def unevaluated_items(s: Subschema) -> None:
     s.conjuncts = [replace(form, arrays=tuple(arrays))]
 
 
-def _evaluates_keys(a: ObjectAlt, b: ObjectAlt) -> bool:
-    """Whether `a` evaluates all keys that `b` evaluates."""
-    return covers(a.evaluated, b.evaluated)
+def _key_coverage(alternatives: Choice) -> Callable[[Collection[ObjectAlt], ObjectAlt], bool]:
+    """A test whether some of these alternatives together evaluate all keys that another one does.
+
+    Keys are cut into regions that all of them treat alike. Where these would be many, languages
+    are taken as they stand: then some are not known to cover each other, which only lists more.
+    """
+    parts = {
+        a: a.evaluated.parts if isinstance(a.evaluated, Alt) else (a.evaluated,)
+        for a in alternatives
+    }
+    languages = [*dict.fromkeys(language for listed in parts.values() for language in listed)]
+    regions = _regions(languages)
+    bits = {language: 1 << at for at, language in enumerate(languages)}
+    if regions is not None:
+        bits = dict.fromkeys(languages, 0)
+        for at, (_, inside) in enumerate(regions):
+            for language in inside:
+                bits[language] |= 1 << at
+    every = -1 if ANY in bits else 0
+    keys = {
+        a: every if ANY in listed else _joined(bits[x] for x in listed)
+        for a, listed in parts.items()
+    }
+
+    def covered(some: Collection[ObjectAlt], other: ObjectAlt) -> bool:
+        return not keys[other] & ~_joined(keys[a] for a in some)
+
+    return covered
 
 
-def _evaluates_items(a: ArrayAlt, b: ArrayAlt) -> bool:
-    """Whether `a` evaluates all items that `b` evaluates."""
-    if a.evaluated is None:
+def _joined(sets: Iterable[int]) -> int:
+    """The union of sets of bits."""
+    return reduce(or_, sets, 0)
+
+
+def _items_covered(some: Collection[ArrayAlt], other: ArrayAlt) -> bool:
+    """Whether some alternatives together evaluate all items that another one does."""
+    counts = [a.evaluated for a in some]
+    if None in counts:
         return True
-    enough = b.evaluated is not None and a.evaluated >= b.evaluated
-    return enough and set(b.evaluated_where) <= set(a.evaluated_where)
+    enough = other.evaluated is not None and max(n or 0 for n in counts) >= other.evaluated
+    where = {child for a in some for child in a.evaluated_where}
+    return enough and where.issuperset(other.evaluated_where)
 
 
 def _closed_under_conjunction(
     alternatives: tuple[AltT, ...],
     merge: Callable[[AltT, AltT], AltT | None],
-    covers_all: Callable[[AltT, AltT], bool],
+    covered: Callable[[Collection[AltT], AltT], bool],
     location: Where,
 ) -> tuple[AltT, ...]:
     """All alternatives, and all conjunctions of them that evaluate more than their parts."""
@@ -180,9 +216,10 @@ def _closed_under_conjunction(
     todo = [(a, frozenset((a,))) for a in alternatives]
     while todo:
         merged, parts = todo.pop()
+        checkpoint(1 + len(alternatives) // 16)
         for other in alternatives:
             bigger = parts | {other}
-            if bigger in sets or covers_all(merged, other):
+            if bigger in sets or covered(parts, other):
                 continue
             sets.add(bigger)
             more = merge(merged, other)

@@ -20,6 +20,7 @@ from structgen.schema.normal_form.forms import (
     PropertyGroup,
     is_pattern_exists,
 )
+from structgen.util.cancellation import checkpoint
 
 MAX_COMPARED = 1000  # alternatives that are compared with each other
 
@@ -48,6 +49,7 @@ def conjoin_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
         return a if b is ANY_ARRAY else b
     if a is b or _is_unconstrained(b):
         return a
+    checkpoint()
     merged = ArrayAlt(
         tuple(dict.fromkeys(a.lists + b.lists)),
         max(a.least, b.least),
@@ -80,6 +82,7 @@ def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
         tuple(dict.fromkeys(a.clauses + b.clauses)),
         alt(a.evaluated, b.evaluated),
     )
+    checkpoint(1 + len(merged.clauses) // 4)
     return simplified(merged)
 
 

@@ -17,7 +17,6 @@ from structgen.regular.numbers.set_operations import number_complement, number_i
 from structgen.regular.regex import (
     ANY,
     EMPTY,
-    Regex,
     alt,
     complement,
     intersect,
@@ -277,8 +276,3 @@ def group_child(group: PropertyGroup, key: str) -> Expr:
     found = [group.named[key]] if key in group.named else []
     found += [child for pattern, child in group.patterns if matches(pattern, key)]
     return conjoin(*found) if found else group.additional
-
-
-def covers(wide: Regex, narrow: Regex) -> bool:
-    """Whether every word of `narrow` is one of `wide`."""
-    return wide is narrow or wide is ANY or intersect(narrow, complement(wide)).is_empty()

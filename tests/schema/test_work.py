@@ -1,0 +1,143 @@
+"""A schema is compiled within bounded work, or refused with the place and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.errors import BudgetError, ValidationError
+from structgen.schema.json_schema import MAX_WORK
+from structgen.util.cancellation import Cancellation, allow, cancellable, checkpoint, limited
+
+BYTES = sg.Vocabulary([*(bytes((i,)) for i in range(256)), b"<end>"], eos_ids=[256])
+Schema = dict[str, Any]
+
+
+def _arrays(count: int) -> Schema:
+    """Unions of prefixes, whose conjunctions evaluate different numbers of items."""
+    return {
+        "allOf": [
+            {"anyOf": [{"prefixItems": [{"const": k} for k in range(i + j)]} for j in range(1, 4)]}
+            for i in range(count)
+        ],
+        "unevaluatedItems": False,
+    }
+
+
+def _contains(count: int) -> Schema:
+    """A union of items to find; each evaluates those it finds."""
+    return {
+        "type": "array",
+        "anyOf": [{"contains": {"const": i}} for i in range(count)],
+        "unevaluatedItems": {"type": "string"},
+    }
+
+
+def _bounded(count: int) -> Schema:
+    """Unions with bounds on the number of members, which no clauses express."""
+    return {
+        "type": "object",
+        "allOf": [
+            {
+                "anyOf": [
+                    {"minProperties": i + 1, "properties": {f"a{i}": {"type": "string"}}},
+                    {"maxProperties": 20 - i, "properties": {f"b{i}": True}},
+                ]
+            }
+            for i in range(count)
+        ],
+        "unevaluatedProperties": False,
+    }
+
+
+def _patterns(count: int) -> Schema:
+    """Unions of key patterns that overlap."""
+    return {
+        "allOf": [
+            {
+                "anyOf": [
+                    {"patternProperties": {f"a{i}": {"type": "string"}}},
+                    {"patternProperties": {f"b{i}": {"type": "integer"}}},
+                ]
+            }
+            for i in range(count)
+        ],
+        "unevaluatedProperties": False,
+    }
+
+
+def _nested(count: int) -> Schema:
+    """A union in a union in a union, each with its own `unevaluatedProperties`."""
+    schema: Schema = {"properties": {"z": True}}
+    for i in range(count):
+        branches = [
+            {"properties": {f"p{i}": {"type": "integer"}}},
+            {"allOf": [schema]},
+            {"properties": {f"q{i}": True}, "required": [f"q{i}"]},
+        ]
+        schema = {"anyOf": branches, "unevaluatedProperties": {"type": "number"}}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("family", "count"),
+    [(_arrays, 7), (_contains, 12), (_bounded, 6), (_bounded, 9), (_patterns, 6), (_nested, 9)],
+)
+def test_what_takes_long_to_combine_is_refused_within_bounded_work(
+    family: Callable[[int], Schema], count: int
+) -> None:
+    """With a place in the schema and advice."""
+    work = Cancellation()
+    with cancellable(work), pytest.raises(BudgetError) as caught:
+        sg.JsonSchema(family(count)).machine()
+    assert caught.value.location.startswith("#")
+    assert caught.value.hint
+    assert work.units < 2 * MAX_WORK
+
+
+@given(
+    st.sampled_from([_arrays, _contains, _bounded, _patterns, _nested]),
+    st.integers(1, 3),
+    st.recursive(
+        st.sampled_from([0, 1, 2, "x", None]),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.sampled_from(["a0", "b0", "a1", "p0", "q1", "z", "xa0b0"]), inner)
+        ),
+        max_leaves=8,
+    ),
+)
+def test_what_is_combined_is_judged_as_jsonschema_does(
+    family: Callable[[int], Schema], count: int, value: Any
+) -> None:
+    """Few of the same unions are combined exactly."""
+    schema = family(count)
+    expected = jsonschema.Draft202012Validator(schema).is_valid(value)
+    try:
+        sg.check(schema, json.dumps(value))
+    except ValidationError:
+        assert not expected, value
+    else:
+        assert expected, value
+
+
+def test_a_limit_counts_units_and_may_be_raised_from_within() -> None:
+    """Outside of it nothing is counted; an inner limit stands in the place of the outer one."""
+    with limited(3):
+        checkpoint(3)
+        allow(2)
+        checkpoint(2)
+        with limited(1):
+            checkpoint()
+        with pytest.raises(BudgetError):
+            checkpoint()
+    checkpoint(10**9)
+    allow(1)
+    checkpoint(10**9)
