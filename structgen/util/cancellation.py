@@ -89,5 +89,5 @@ def checkpoint(units: int = 1) -> None:
         if _current.left < 0:
             raise BudgetError(
                 "what must hold at once takes too long to combine",
-                hint="put fewer unions, conditions, negations or counts beside each other",
+                hint="put fewer unions, conditions, counts or key patterns beside each other",
             )

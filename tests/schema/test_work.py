@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,25 @@ def _patterns(count: int) -> Schema:
     }
 
 
+def _wildcards(count: int) -> Schema:
+    """Key patterns of which no two that ask for different types may both match, in two places."""
+    letters = string.ascii_lowercase
+    types = ("string", "integer", "boolean", "null", "array", "object")
+
+    def patterns(begin: int) -> Schema:
+        pairs = [
+            (letters[(i * 7 + begin) % 26], letters[(i * 5 + begin * 3) % 26]) for i in range(count)
+        ]
+        kinds = ({"type": types[(i + begin) % 6]} for i in range(count))
+        return {
+            "patternProperties": {
+                f"{a}.*{b}": kind for (a, b), kind in zip(pairs, kinds, strict=True)
+            }
+        }
+
+    return {"allOf": [{"properties": {"x": patterns(begin)}} for begin in (1, 2)]}
+
+
 def _nested(count: int) -> Schema:
     """A union in a union in a union, each with its own `unevaluatedProperties`."""
     schema: Schema = {"properties": {"z": True}}
@@ -88,7 +108,15 @@ def _nested(count: int) -> Schema:
 
 @pytest.mark.parametrize(
     ("family", "count"),
-    [(_arrays, 7), (_contains, 12), (_bounded, 6), (_bounded, 9), (_patterns, 6), (_nested, 9)],
+    [
+        (_arrays, 7),
+        (_contains, 12),
+        (_bounded, 6),
+        (_bounded, 9),
+        (_patterns, 6),
+        (_nested, 9),
+        (_wildcards, 6),
+    ],
 )
 def test_what_takes_long_to_combine_is_refused_within_bounded_work(
     family: Callable[[int], Schema], count: int
@@ -103,13 +131,15 @@ def test_what_takes_long_to_combine_is_refused_within_bounded_work(
 
 
 @given(
-    st.sampled_from([_arrays, _contains, _bounded, _patterns, _nested]),
-    st.integers(1, 3),
+    st.sampled_from([_arrays, _contains, _bounded, _patterns, _nested, _wildcards]),
+    st.integers(1, 2),
     st.recursive(
         st.sampled_from([0, 1, 2, "x", None]),
         lambda inner: (
             st.lists(inner, max_size=4)
-            | st.dictionaries(st.sampled_from(["a0", "b0", "a1", "p0", "q1", "z", "xa0b0"]), inner)
+            | st.dictionaries(
+                st.sampled_from(["a0", "b0", "a1", "p0", "q1", "z", "xa0b0", "x", "ig"]), inner
+            )
         ),
         max_leaves=8,
     ),

@@ -35,6 +35,7 @@ from structgen.regular.expressions.nodes import (
     is_length_bound,
     matches,
 )
+from structgen.util.cancellation import checkpoint
 
 _WORDS_FROM = 3  # so many literals in a union become one word list
 _WORDS_TESTED = 5000  # word lists up to so long are intersected word by word
@@ -146,6 +147,7 @@ def _drop_covered(found: set[Regex]) -> set[Regex]:
     with_counts = [part for part in found if isinstance(part, Concat) and _has_counts(part)]
     if len(with_counts) < 2:
         return found
+    checkpoint(len(with_counts) // 4)
     groups: dict[tuple[Hashable, ...], list[tuple[Regex, tuple[int, ...]]]] = {}
     for part in with_counts:
         bodies: list[Any] = []

@@ -94,6 +94,7 @@ MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced b
 MAX_CACHED = 100_000  # states of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
 FEW_AHEAD = 24  # the same of numbers less others, whose states each take a search
+DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
 LEAST = 128  # states that an automaton counts for at least: its arrays have room for as many
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
@@ -243,9 +244,26 @@ def explore_ahead(regex: Regex) -> None:
 def explore_vector_ahead(vector: Vector) -> None:
     """Explore some states of the DFA that reads several expressions side by side."""
     automaton = vector_automaton(vector)
-    if automaton is not None and not automaton.known:
+    if automaton is None:  # texts are read by derivatives: see whether these take too long
+        _derive_ahead(vector)
+    elif not automaton.known:
         with automaton.lock:
             automaton.explore_near(AHEAD)
+
+
+def _derive_ahead(vector: Vector) -> None:
+    """Find derivatives of some expressions, breadth first. Raises BudgetError."""
+    near = dict.fromkeys(vector)
+    for language in islice(_growing(near), DERIVED):
+        near.update(dict.fromkeys(after for _, after in language.moves()))
+
+
+def _growing(some: dict[Regex, None]) -> Iterator[Regex]:
+    """The keys of a dict in order, those included that are added on the way."""
+    at = 0
+    while at < len(some):
+        yield from (new := [*some][at:])
+        at += len(new)
 
 
 def product_has_member(regex: Regex) -> bool | None:

@@ -7,8 +7,8 @@ expressions; a reference that leads back to itself without entering a value is a
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from itertools import islice
@@ -48,9 +48,10 @@ from structgen.schema.normal_form.forms import (
     ANYTHING,
     NOTHING,
     NormalForm,
+    ObjectAlt,
     children_of,
 )
-from structgen.schema.normal_form.logic import negated
+from structgen.schema.normal_form.logic import negated, object_child
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource
 from structgen.schema.values import Value, data_of, value_of
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 
 WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
+MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a little
+FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
 # by `simple.scalar_key` and options; the oldest are dropped first
@@ -394,6 +397,7 @@ class Schemas:
         atoms = set(self.root)
         todo: list[Atom | Located] = list(self.root)
         costly: list[tuple[Atom, NormalForm]] = []
+        joined: dict[Expr, None] = {}
         while todo:
             entry = todo.pop()
             if isinstance(entry, Atom) and isinstance(entry.value, dict):
@@ -410,12 +414,18 @@ class Schemas:
                 entry = self.atom(schema, place, entered=True)
             form = self.expand(entry)
             costly.append((entry, form))
+            joined.update(dict.fromkeys(_shared_children(form)))
             for child in children_of(form):
                 for atom in child:
                     if atom not in atoms:
                         atoms.add(atom)
                         todo.append(atom)
 
+        # what is demanded at once of a key may be more than any part of it shows
+        for expr in joined:
+            alone = [self.expand(atom).objects for atom in expr]
+            if sum(_patterns_of(o[0]) for o in alone if isinstance(o, tuple) and o) > FEW_PATTERNS:
+                costly.append((expr[0], self.normal_form(expr)))
         for atom, form in costly:
             try:
                 explore_ahead(form.string)
@@ -427,8 +437,8 @@ class Schemas:
 
     def _explore_keys(self, form: NormalForm) -> None:
         """Find the keys that may come in an object with many patterns, and explore a little."""
-        alternatives = [*islice(form.objects, 2)]
-        if len(alternatives) != 1 or not any(group.patterns for group in alternatives[0].groups):
+        alternatives = [*islice(form.objects, MAX_EXPLORED + 1)]
+        if len(alternatives) > MAX_EXPLORED or not any(map(_patterns_of, alternatives)):
             return
         for matcher in self.costs.objects(form):
             if matcher.key_rules is not None and matcher.key_classes:
@@ -457,6 +467,17 @@ class Schemas:
             return None
         known = id(target) in seen and at == place
         return [] if known else [(target, at)]
+
+
+def _shared_children(form: NormalForm) -> Iterator[Expr]:
+    """What the values of keys must fit that several groups of properties name."""
+    for o in form.objects if isinstance(form.objects, tuple) else ():
+        names = Counter(name for group in o.groups for name in group.named) if o.groups[1:] else {}
+        yield from (object_child(o, name) for name, count in names.items() if count > 1)
+
+
+def _patterns_of(o: ObjectAlt) -> int:
+    return sum(len(group.patterns) for group in o.groups)
 
 
 def _mentions(schema: Any) -> bool:

@@ -147,7 +147,7 @@ def unevaluated_items(s: Subschema) -> None:
     if child != TRUE:
         location = s.where("unevaluatedItems")
         alternatives = _closed_under_conjunction(
-            alternatives, conjoin_arrays, _items_covered, location
+            alternatives, conjoin_arrays, _items_covered_by, location
         )
     arrays = []
     for a in alternatives:
@@ -159,7 +159,9 @@ def unevaluated_items(s: Subschema) -> None:
     s.conjuncts = [replace(form, arrays=tuple(arrays))]
 
 
-def _key_coverage(alternatives: Choice) -> Callable[[Collection[ObjectAlt], ObjectAlt], bool]:
+def _key_coverage(
+    alternatives: Choice,
+) -> Callable[[Collection[ObjectAlt]], Callable[[ObjectAlt], bool]]:
     """A test whether some of these alternatives together evaluate all keys that another one does.
 
     Keys are cut into regions that all of them treat alike. Where these would be many, languages
@@ -183,10 +185,11 @@ def _key_coverage(alternatives: Choice) -> Callable[[Collection[ObjectAlt], Obje
         for a, listed in parts.items()
     }
 
-    def covered(some: Collection[ObjectAlt], other: ObjectAlt) -> bool:
-        return not keys[other] & ~_joined(keys[a] for a in some)
+    def covered_by(some: Collection[ObjectAlt]) -> Callable[[ObjectAlt], bool]:
+        others = ~_joined(keys[a] for a in some)
+        return lambda other: not keys[other] & others
 
-    return covered
+    return covered_by
 
 
 def _joined(sets: Iterable[int]) -> int:
@@ -194,20 +197,23 @@ def _joined(sets: Iterable[int]) -> int:
     return reduce(or_, sets, 0)
 
 
-def _items_covered(some: Collection[ArrayAlt], other: ArrayAlt) -> bool:
-    """Whether some alternatives together evaluate all items that another one does."""
-    counts = [a.evaluated for a in some]
-    if None in counts:
-        return True
-    enough = other.evaluated is not None and max(n or 0 for n in counts) >= other.evaluated
+def _items_covered_by(some: Collection[ArrayAlt]) -> Callable[[ArrayAlt], bool]:
+    """A test whether some alternatives together evaluate all items that another one does."""
+    every = any(a.evaluated is None for a in some)
+    count = max(a.evaluated or 0 for a in some)
     where = {child for a in some for child in a.evaluated_where}
-    return enough and where.issuperset(other.evaluated_where)
+
+    def covered(other: ArrayAlt) -> bool:
+        enough = other.evaluated is not None and count >= other.evaluated
+        return every or (enough and where.issuperset(other.evaluated_where))
+
+    return covered
 
 
 def _closed_under_conjunction(
     alternatives: tuple[AltT, ...],
     merge: Callable[[AltT, AltT], AltT | None],
-    covered: Callable[[Collection[AltT], AltT], bool],
+    covered_by: Callable[[Collection[AltT]], Callable[[AltT], bool]],
     location: Where,
 ) -> tuple[AltT, ...]:
     """All alternatives, and all conjunctions of them that evaluate more than their parts."""
@@ -217,9 +223,10 @@ def _closed_under_conjunction(
     while todo:
         merged, parts = todo.pop()
         checkpoint(1 + len(alternatives) // 16)
+        covered = covered_by(parts)
         for other in alternatives:
             bigger = parts | {other}
-            if bigger in sets or covered(parts, other):
+            if bigger in sets or covered(other):
                 continue
             sets.add(bigger)
             more = merge(merged, other)
