@@ -8,10 +8,12 @@ from __future__ import annotations
 import random
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import structgen as sg
 from structgen.regular.regex import EMPTY, Regex, matches, shortest
 from structgen.schema.formats.formats import format_built
 from structgen.schema.formats.idna_classes import LATIN, UNIFORM, classes, letter_of
@@ -196,3 +198,39 @@ def test_uniform_blocks_are_uniform() -> None:
         sample = [*letters[:5], *letters[-5:], *letters[:: max(len(letters) // 500, 1)]]
         assert all(map(permitted, sample))
         assert len({letter_of(letter) for letter in sample}) <= 1
+
+
+TOKENS = [
+    *(bytes((i,)) for i in range(256)),
+    *(text.encode() for text in (
+        "example", "ABcd", "xn--", "-", "--", ".com", "münchen", "straßenverkehrsamt", "е",
+        "почта", "енциклопедически", "例え", "ドメイン", "。", "한국어도메인", "ไทยนี้", "مثال",
+        "שלום", "उदाहरण", "παράδειγμα", "ä" * 12, "mnchen-3ya", "a" * 32, "·l", "a\u200d",
+    )),
+    b'com"', "де\"".encode(), b"\\u00e4", b"<end>",
+]  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "", "ex", "xn--", "xn--mnchen", "почта", "почтовыйящикдля", "ä" * 15, "a" * 50, "a" * 61,
+        "a" * 40 + "ä", "例" * 10, "例" * 13 + "。a", "aå.שלום", "שלום.", "κ" * 30,
+        ("a" * 60 + ".") * 4 + "a",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [{}, {"maxLength": 40}])
+def test_masks_hold_exactly_the_tokens_that_may_come(begun: str, more: dict[str, int]) -> None:
+    """Also tokens that are longer than the rules alone can tell, and near the limits."""
+    vocabulary = sg.Vocabulary(TOKENS, eos_ids=[len(TOKENS) - 1])
+    schema = {"type": "string", "format": "idn-hostname", **more}
+    constraint = sg.compile(schema, vocabulary)
+    state = constraint.start
+    for byte in f'"{begun}'.encode():
+        state = constraint.advance(state, byte)
+    row = np.zeros((len(TOKENS) + 31) // 32, np.int32)
+    constraint.fill_mask(state, row)
+    allowed = {t for t in range(len(TOKENS)) if row[t >> 5] >> (t & 31) & 1}
+    dead = constraint.advance(constraint.start, ord("}"))
+    assert allowed == {t for t in range(len(TOKENS)) if constraint.advance(state, t) != dead}
