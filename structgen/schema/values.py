@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Self
 
 from structgen.errors import BudgetError
-from structgen.util.frozen import frozen
 
 MAX_INT = 2000  # characters of whole numbers that become an int; Python refuses some longer ones
 MIN_PLAIN, MAX_PLAIN = -7, 21  # powers of ten between which numbers are written without exponent
@@ -94,7 +94,7 @@ def rounded(value: Any) -> Any:
     return [*map(rounded, value)] if isinstance(value, list) else value
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Number:
     """A sign and digits (the last one not 0) times ten to the `exponent`."""
 
@@ -102,14 +102,14 @@ class Number:
     exponent: int
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Boolean:
     """True or false, which equal no number."""
 
     value: bool
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Members:
     """The members of an object, in no order."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from structgen.errors import ValidationError
-from structgen.util.frozen import frozen
 from structgen.util.json_pointer import pointer_to
 
 Path = tuple[str | int, ...]
@@ -32,7 +32,7 @@ _KEY, _KEY_OR_END, _COLON = "a key", "a key or }", "a colon"
 _COMMA_OR_END = "a comma or the end"
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class PartialValue:
     """A JSON value while it is being written.
 

@@ -7,15 +7,15 @@ that no package is needed for it. Field numbers are those of `sentencepiece_mode
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from structgen.errors import VocabularyError
-from structgen.util.frozen import frozen
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 SPACE = "\u2581"  # how pieces spell a space
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class SentencePieceFile:
     """What a model file says about its tokens."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from structgen.errors import ArtifactError, VocabularyError
 from structgen.kernels.build.loader import kernels
 from structgen.util import container
 from structgen.util.cache_dir import cache_dir
-from structgen.util.frozen import frozen
 
 _KIND = "trie 1"
 _CACHE_FROM = 8192  # fewer tokens are built faster than a file is opened and checked
@@ -27,7 +26,7 @@ _CACHE_FROM = 8192  # fewer tokens are built faster than a file is opened and ch
 Ints = npt.NDArray[np.int32]
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Trie:
     """The trie of all text tokens; nodes in depth-first order, children by ascending byte.
 

@@ -7,6 +7,7 @@ space may stand between lexemes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,10 +15,9 @@ from structgen.automata.lexer.lexer import End, LexState, Target, Text, Vector
 from structgen.automata.lexer.separators import Fork
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.regular.words import WordRange
-from structgen.util.frozen import frozen
 
 
-@frozen(eq=False, slots=False)
+@dataclass(frozen=True, eq=False)
 class Layout:
     """Where white space may stand, as languages of the gaps in a JSON text.
 

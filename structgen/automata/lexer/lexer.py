@@ -16,7 +16,7 @@ has to be another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -34,7 +34,6 @@ from structgen.regular.utf8 import (
     within,
 )
 from structgen.regular.words import WordRange
-from structgen.util.frozen import frozen
 
 QUOTE, BACKSLASH = 0x22, 0x5C
 ESCAPES = {
@@ -138,7 +137,7 @@ def vector_moves(vector: Vector) -> list[tuple[CharSet, Vector]]:
     return found
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Text(LexState):
     """Between two characters of a text that is read in several languages side by side."""
 
@@ -218,7 +217,7 @@ def _leads(segments: Segments, recorded: bool) -> list[tuple[int, LexState]]:
     return targets
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Digits(LexState):
     """Inside a character spelled in digits: UTF-8 continuation bytes (6 bits) or hex (4 bits)."""
 
@@ -247,7 +246,7 @@ class Digits(LexState):
         return (small, ord(f"{digit:X}")) if self.capitals else (small,)
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Escape(LexState):
     """After a backslash inside a JSON string."""
 
@@ -298,7 +297,7 @@ def _low_surrogate(inside: Segments, recorded: bool) -> LexState:
     return Fixed(b"\\u", Digits(4, 4, units, recorded), recorded)
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Fixed(LexState):
     """Exactly these bytes, then `then`."""
 
@@ -347,7 +346,7 @@ def _low_halves(after_high: LexState) -> Segments:
     return digits.segments if isinstance(digits, Digits) else ()
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class HighHalf(LexState):
     """After an escaped high surrogate: a low half may follow, or it was `alone`."""
 
@@ -363,7 +362,7 @@ class HighHalf(LexState):
         return Row(targets, base.accept)
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class _HalfEscape(LexState):
     """After a high surrogate and a backslash."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 
 from structgen.automata.lexer.lexer import End, LexState, Row, RowOf, Target
 from structgen.regular.regex import EPSILON, Regex
-from structgen.util.frozen import frozen
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Fork(LexState):
     """A choice by one byte: (byte, target) pairs; the lexeme may also end here with `accept`."""
 
@@ -30,7 +30,7 @@ class Fork(LexState):
         return Row(targets, self.accept)
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Gap(LexState):
     """White space in the language `space`, then `then`, which never starts with white space."""
 
@@ -63,7 +63,7 @@ def gap(space: Regex, then: LexState) -> LexState:
     return then if space is EPSILON else Gap(space, then)
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Either(LexState):
     """The start of several lexemes, whose first bytes differ."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from structgen.automata.lexer.lexer import End, LexState, Text, Vector
 from structgen.automata.lexer.lexicon import Lexicon, lexicon_of
 from structgen.regular.regex import Regex
-from structgen.util.frozen import frozen
 
 END_OF_TEXT = "end"  #: the terminal with which the whole text may end
 SKIP = "skip"  #: the terminal that leads from the entry of a frame to its lexeme
@@ -246,7 +246,7 @@ class Machine(ABC, Generic[FrameT]):
         return ""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class _Whole:
     """The role of a text that is the whole input."""
 

@@ -18,14 +18,13 @@ the Myhill-Nerode class of N.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, Protocol, TypeVar
 
 from structgen.regular.charset import CharSet
 from structgen.regular.numbers.range import Range
-from structgen.util.frozen import frozen
 
 DIGITS = "0123456789"
 DIGIT_VALUES = range(10)
@@ -63,7 +62,7 @@ START, PADDING, ZERO, WHOLE, POINT, FRACTION = range(6)
 _FREE = -1  # in a fraction: strictly within this bound already, whatever follows
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Decimal:
     """The prefix of a plain decimal that was read, as far as it matters for what follows.
 

@@ -30,7 +30,6 @@ from structgen.regular.numbers.digits import (
     runs,
 )
 from structgen.regular.numbers.range import Range, split_off
-from structgen.util.frozen import frozen
 
 MAX_FRACTION = 17  # digits after the first, before an exponent, with multiples; doubles need 16
 MAX_SHIFT = 2  # how far from the first digit other than 0 the point before an exponent may be
@@ -46,7 +45,7 @@ _NOUGHT = CharSet.chars("0")
 _DOT, _E = CharSet.chars("."), CharSet.chars("eE")
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Exponent:
     """The state after `e`: an integer from `first` to `last` is to be read."""
 
@@ -79,7 +78,7 @@ def _exponents(least: int, last: int) -> Range:
     return Range(Fraction(least), high=Fraction(last), modulus=1, point=False, padded=True)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Magnitudes:
     """A `Range` as digits and exponents: what `Scientific` states compare with.
 

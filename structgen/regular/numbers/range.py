@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from structgen.util.frozen import frozen
 
-
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Range:
     """A set of non-negative values, and how they are spelled.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from structgen.errors import BudgetError, UnsupportedSchemaError
@@ -39,21 +39,20 @@ from structgen.regular.regex import (
     intersect,
 )
 from structgen.regular.syntax.unicode import WORD
-from structgen.util.frozen import frozen
 
 _DEPTH = 100  # assertions and groups with assertions that may follow or enclose one another
 _CONTEXTS = 24  # of a pattern; where there are more, texts are not split by how they end
 _EMPTY_TURNS = 20  # least count of a loop whose body may be empty and holds assertions
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Edge:
     r"""`^`, `$`, `\b` or `\B`."""
 
     kind: Literal["start", "end", "boundary", "inside"]
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Look:
     """A lookahead or lookbehind."""
 
@@ -62,21 +61,21 @@ class Look:
     negative: bool
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Sequence:
     """Parts one after the other."""
 
     parts: tuple[Node, ...]
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """Alternatives."""
 
     parts: tuple[Node, ...]
 
 
-@frozen(eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Loop:
     """Between `low` and `high` times a body that holds assertions."""
 
@@ -362,7 +361,7 @@ class _Again(Continuation):
         return self._loop.at(context._replace(moved=self._moved)) if self._needed else EMPTY
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class _Turns:
     """A loop in one context, expanded when it is walked."""
 
@@ -382,7 +381,7 @@ class _Turns:
         return alt(self.loop.leave(self.context), more) if self.node.low == 0 else more
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class _Reading:
     """A language without assertions, then a rest that depends on how it ends."""
 

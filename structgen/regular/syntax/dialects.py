@@ -8,12 +8,13 @@ flags, names of groups and of character classes, classes within classes. What a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from structgen.regular.charset import CharSet
 from structgen.regular.syntax.unicode import LINE_END, SPACE
-from structgen.util.frozen import frozen
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Dialect:
     r"""How one language reads a pattern.
 

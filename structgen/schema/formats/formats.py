@@ -8,6 +8,7 @@ Languages are built once, at first use. Formats that need an automaton of their 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -26,7 +27,6 @@ from structgen.regular.regex import (
 from structgen.regular.syntax.pattern import parse
 from structgen.regular.utf8 import LAST_ASCII, LEADS
 from structgen.schema.formats.leap_seconds import leap_seconds
-from structgen.util.frozen import frozen
 
 SPEC_FORMATS = frozenset(
     "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference"
@@ -138,7 +138,7 @@ _IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
 _SIZES = ((1, 0, LAST_ASCII), *((1 + more, first, last) for _, first, last, _, more in LEADS))
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class _Octets:
     """A sub-automaton: any text of at most `left` octets in UTF-8."""
 

@@ -7,6 +7,7 @@ automaton has a state for each minute of the day; its table of transitions is an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -16,7 +17,6 @@ import numpy.typing as npt
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import StateTable
 from structgen.regular.regex import Regex, sub_automaton
-from structgen.util.frozen import frozen
 
 Ints = npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ _FIRST: dict[str, int] = dict(zip(_KINDS, (np.cumsum(_COUNTS) - _COUNTS).tolist(
 _END = _FIRST["end"]
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class LeapSecond:
     """A state of the automaton, numbered kind by kind. From each some time can be finished."""
 

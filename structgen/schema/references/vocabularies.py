@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from structgen.errors import SpecError, UnsupportedSchemaError
-from structgen.util.frozen import frozen
 from structgen.util.json_pointer import location
 
 DEFAULT_DRAFT = 2020
@@ -32,7 +32,7 @@ FOLDERS = {
 }
 
 
-@frozen()
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """A draft, less the keywords of the vocabularies that a metaschema leaves out."""
 
