@@ -58,14 +58,21 @@ def run(args: argparse.Namespace) -> int:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as other:
         # in a process of its own, so that nothing is known of the schemas here
         requests, skipped = other.submit(_fitting, list(engines), args).result()
-    if not requests:
-        raise BenchError("no case fits all engines", location=str(args.cases))
     tokenizer, size = vocab.transformers_tokenizer(args)
     backends = {name: host.Backend(name, tokenizer, size) for name in engines}
     rows = []
-    for batch in map(int, args.batches.split(",")):
+    batches = [int(batch) for batch in args.batches.split(",")]
+    for number, batch in enumerate(batches):
+        own = requests[number :: len(batches)]  # which no other batch has made known
+        needed = 1 if host.ROWS_SHARE_A_SCHEMA else batch
+        if len(own) < needed:
+            raise BenchError(
+                f"{len(own)} requests for a batch",
+                location="--batches",
+                expected=f"{needed} or more",
+            )
         times: dict[tuple[str, str], list[int]] = {}
-        for turn, part in enumerate(_parts(requests, max(args.rounds, 1), batch)):
+        for turn, part in enumerate(_parts(own, max(args.rounds, 1), needed)):
             names = list(engines)
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
                 for use, took in backends[name].replay(part, batch).items():
@@ -88,7 +95,8 @@ def _fitting(names: list[str], args: argparse.Namespace) -> tuple[list[Request],
     return [one for one in requests if all(b.takes(one) for b in backends)], left_out
 
 
-def _parts(requests: list[Request], rounds: int, batch: int) -> list[list[Request]]:
-    """The requests in `rounds` parts, each enough for a batch."""
-    share = max(batch, -(-len(requests) // rounds))
-    return [requests[first : first + share] for first in range(0, len(requests), share)]
+def _parts(requests: list[Request], rounds: int, needed: int) -> list[list[Request]]:
+    """The requests in `rounds` parts of so many at least."""
+    share = max(needed, -(-len(requests) // rounds))
+    parts = [requests[first : first + share] for first in range(0, len(requests), share)]
+    return [part for part in parts if len(part) >= needed]

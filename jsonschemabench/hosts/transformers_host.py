@@ -10,6 +10,7 @@ from typing import Any
 from jsonschemabench.steps import Request
 
 ENGINES = ("structgen", "llguidance", "xgrammar", "outlines-core")
+ROWS_SHARE_A_SCHEMA = True  # as outlines' processors have it
 PROMPT = 4  # tokens before the text
 
 

@@ -13,6 +13,7 @@ from jsonschemabench import steps
 from jsonschemabench.steps import Request
 
 ENGINES = ("structgen", "llguidance", "xgrammar")
+ROWS_SHARE_A_SCHEMA = False
 
 
 class Backend:

@@ -27,9 +27,9 @@ HOST = [
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    """Three cases, one of which has no text that fits."""
+    """Four cases, one of which has no text that fits."""
     path = tmp_path / "pack.jsonl"
-    tests = [[{"valid": True, "data": {"a": n}}] for n in range(2)]
+    tests = [[{"valid": True, "data": {"a": n}}] for n in range(3)]
     tests.append([{"valid": False, "data": 1}])
     lines = [
         {"id": f"x---{n}", "schema": {"properties": {"a": {"const": n}}}, "tests": one}
@@ -44,17 +44,19 @@ def pack(tmp_path: Path) -> Path:
 def test_the_table_has_a_line_for_each_use(
     host: str, pack: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of as many requests as fit, with a batch of one and of two."""
-    options = ["--cases", str(pack), "--engines", "structgen", "--batches", "1,2", "--rounds", "1"]
+    """Of as many requests as fit, each batch with requests of its own."""
+    options = ["--cases", str(pack), "--engines", "structgen", "--batches", "1,1", "--rounds", "1"]
     assert main(["hosts", host, *options]) == 0
     title, *_, a, b, c, d = capsys.readouterr().out.strip().splitlines()
-    assert title.startswith(f"{host}, 2 requests, ")
+    assert title.startswith(f"{host}, 3 requests, ")
     found = [line.strip("| ").split(" | ") for line in (a, b, c, d)]
     assert [one[:3] for one in found] == [
-        [batch, use, "structgen"] for batch in "12" for use in ("first use", "again")
+        [batch, use, "structgen"] for batch in "11" for use in ("first use", "again")
     ]
     assert all(int(one[3]) > 0 for one in found)
     assert all(float(figure) > 0 for one in found for figure in one[4:])
+    assert main(["hosts", host, *options[:-3], "1,1,1,1"]) == 2
+    assert "1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("host", HOST)
