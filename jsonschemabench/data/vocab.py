@@ -68,13 +68,9 @@ def add_options(parser: argparse.ArgumentParser, default: str = "demo") -> None:
 
 def load(args: argparse.Namespace) -> Vocabulary:
     """The vocabulary of the options. BenchError, VocabularyError or ModelError says why not."""
-    name, eos, size = args.tokenizer, args.eos, args.size
+    name, eos, size = _file_of(args), args.eos, args.size
     if name == "bytes":
         return Vocabulary([*(bytes((i,)) for i in range(256)), b"<|end|>"], eos_ids=[256])
-    if name == "demo":
-        from structgen import demo
-
-        name = str(demo.model_path())
     if name.endswith((".tiktoken", ".model", ".json")) and not Path(name).is_file():
         raise BenchError("there is no such tokenizer file", location=name, hint="check the path")
     if name.endswith(".tiktoken"):
@@ -102,15 +98,34 @@ def encode(vocabulary: Vocabulary, text: str) -> list[int]:
     return _greedy(vocabulary, data) if ids is None else ids
 
 
-def _tiktoken(path: Path, eos: str | None, pattern: str | None, size: int | None) -> Vocabulary:
+def _file_of(args: argparse.Namespace) -> str:
+    """What `--tokenizer` names; of `demo` the folder."""
+    if args.tokenizer != "demo":
+        return str(args.tokenizer)
+    from structgen import demo
+
+    return str(demo.model_path())
+
+
+def _known(path: Path) -> tuple[int, Known]:
+    """The number of ranks in a tiktoken file, and what it leaves out."""
     ranks = sum(1 for line in path.read_bytes().splitlines() if line)
-    known = KNOWN.get(ranks, Known("llama3", ranks + 1, ranks))
+    return ranks, KNOWN.get(ranks, Known("llama3", ranks + 1, ranks))
+
+
+def _special(token: int) -> str:
+    """What a special token is called."""
+    return f"<|special_{token}|>"
+
+
+def _tiktoken(path: Path, eos: str | None, pattern: str | None, size: int | None) -> Vocabulary:
+    ranks, known = _known(path)
     end = known.end
     if eos is not None:
         if not eos.isdecimal():
             raise BenchError("a .tiktoken file names no tokens", location="--eos", expected="an id")
         end = int(eos)
-    names = {f"<|special_{i}|>": i for i in {*range(ranks, known.size), end} if i >= ranks}
+    names = {_special(i): i for i in {*range(ranks, known.size), end} if i >= ranks}
     pattern = known.pattern if pattern is None else pattern
     return Vocabulary.from_tiktoken(
         path,
@@ -126,24 +141,19 @@ def transformers_tokenizer(args: argparse.Namespace) -> tuple[Any, int]:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
     from transformers.convert_slow_tokenizer import TikTokenConverter
 
-    vocabulary = load(args)
-    name = args.tokenizer
-    if name == "demo":
-        from structgen import demo
-
-        name = str(demo.model_path())
+    vocabulary, name = load(args), _file_of(args)
     if not name.endswith(".tiktoken"):
         auto: Any = AutoTokenizer
         return auto.from_pretrained(name), vocabulary.size
-    ranks = sum(1 for line in Path(name).read_bytes().splitlines() if line)
-    pattern = args.pattern or KNOWN.get(ranks, Known("llama3", 0, 0)).pattern
-    special = [f"<|special_{i}|>" for i in range(ranks, vocabulary.size)]
+    ranks, known = _known(Path(name))
+    pattern = args.pattern or known.pattern
+    special = list(map(_special, range(ranks, vocabulary.size)))
     converter: Any = TikTokenConverter
     converted = converter(
         name, pattern=PATTERNS.get(pattern, pattern), extra_special_tokens=special
     ).converted()
     fast: Any = PreTrainedTokenizerFast
-    end = f"<|special_{vocabulary.eos_ids[0]}|>"
+    end = _special(vocabulary.eos_ids[0])
     return fast(tokenizer_object=converted, eos_token=end), vocabulary.size
 
 

@@ -2,8 +2,8 @@
 
 Each process takes a module that nobody has taken and whose imports are compiled, and writes an
 object file for it (`kernels.build.worker`), unless there is one from before (`kernels.build.kept`).
-A linker makes one library of all; where there is
-none, the object files lie one behind the other, and LLVM links them when they are opened.
+A linker makes one library of all; where there is none, the object files lie one behind the other,
+and LLVM links them when they are opened.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def compile_all(
             for name, place in places.items():
                 if (place / OBJECT).exists():
                     ledger.note(name)
-            with _workers(folder, level, places, _left(ledger, names)) as workers:
+            left = sum(not ledger.is_done(name) for name in names)
+            with _workers(folder, level, places, left) as workers:
                 for done in _progress(ledger, names):
                     if not done and all(worker.poll() is not None for worker in workers):
                         said = (folder / "log").read_text("utf-8", "replace")
@@ -64,11 +65,6 @@ def compile_all(
         if kept is not None:
             prune(kept)
         return _put(_linked([each for each in objects if each.stat().st_size], folder), path)
-
-
-def _left(ledger: Ledger, names: Sequence[str]) -> int:
-    """How many modules are still to be compiled."""
-    return sum(not ledger.is_done(name) for name in names)
 
 
 def module_names() -> list[str]:

@@ -78,7 +78,7 @@ class Constraint:
         saved: rows that were read from a file, for this automaton's positions.
         """
         self._spec, self.vocabulary = spec, vocabulary
-        self._size, self._texts = vocabulary.size, vocabulary.table
+        self._size, self._texts = vocabulary.size, vocabulary.lazy_tokens
         if callable(automaton):
             self._restored = automaton
         else:

@@ -349,9 +349,9 @@ class LexemeMasks:
         engine, workspaces = self._engine, self._shared_masks.workspaces
         workspace = workspaces.take()
         while True:
-            room = workspace.lexeme_ends
+            found = workspace.lexeme_ends
             code = walk(
-                engine.tables_at, self._shared_masks.nodes_at, *arguments(), room, row, stack
+                engine.tables_at, self._shared_masks.nodes_at, *arguments(), found, row, stack
             )
             if code == engine.NEED_SPACE:
                 workspace.make_room()
@@ -360,10 +360,12 @@ class LexemeMasks:
             else:
                 break
         count, used = int(stack[-2]), int(stack[-1])
-        sizes = (count, count, count, count + 1, used)
-        ends = type(room)(*(a[:n].copy() for a, n in zip(room, sizes, strict=True)))
+        ends = None
+        if count:
+            sizes = (count, count, count, count + 1, used)
+            ends = type(found)(*(a[:n].copy() for a, n in zip(found, sizes, strict=True)))
         workspaces.give_back(workspace)
-        return LexemeMask(row, ends) if count else LexemeMask(row)
+        return LexemeMask(row, ends)
 
     def _characters_begun(self, free: int, *, escapes: bool) -> Numbers:
         """int32[nodes]: the characters that a free string has begun at each node of the trie.

@@ -74,10 +74,14 @@ class RowStore:
         self._shown: dict[int, Row] = {}  # place -> view
         self.views: dict[int, Row] = {}
         self._older = older
-        self.full = False  #: whether the rows take all the memory that they may
 
     def __len__(self) -> int:
         return self._count + (len(self._older) if self._older else 0)
+
+    @property
+    def full(self) -> bool:
+        """Whether the rows take all the memory that they may."""
+        return self._nbytes >= self._limit
 
     @property
     def _nbytes(self) -> int:
@@ -116,7 +120,6 @@ class RowStore:
         else:
             self._place_of[key] = at
             self._count += 1
-            self.full = self._nbytes >= self._limit
         return self.share(state, at)
 
     def share(self, state: int, at: int) -> int:
@@ -145,7 +148,6 @@ class RowStore:
                 self._shown, self.views = {}, {}
             view = self._shown[at] = self.row(at)
             view.flags.writeable = False
-            self.full = self._nbytes >= self._limit
         self.views[state] = view
         return view
 

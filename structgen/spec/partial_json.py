@@ -32,7 +32,7 @@ _KEY, _KEY_OR_END, _COLON = "a key", "a key or }", "a colon"
 _COMMA_OR_END = "a comma or the end"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PartialValue:
     """A JSON value while it is being written.
 

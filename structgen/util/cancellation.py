@@ -9,7 +9,7 @@ A thread cannot be ended from outside, so the compiler asks: `checkpoint` stands
 units of work are counted against a budget. There a BudgetError may be raised as well, so whatever
 specs share is whole, and a spec that was given up can be compiled again.
 
-    with limited(20_000):  # units; BudgetError beyond
+    with limited(20_000):  # units, after which it ends with BudgetError
         compile(spec, vocabulary)
 
 bounds the work of a piece of code that has no budget of its own, so that no spec takes minutes.
@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from structgen.errors import BudgetError
 
@@ -49,23 +50,24 @@ _current = _Current()
 
 
 @contextmanager
-def cancellable(work: Cancellation) -> Iterator[None]:
+def _current_with(name: str, value: Any) -> Iterator[None]:
+    """Set an attribute of `_current` in the block."""
+    before = getattr(_current, name)
+    setattr(_current, name, value)
+    try:
+        yield
+    finally:
+        setattr(_current, name, before)
+
+
+def cancellable(work: Cancellation) -> AbstractContextManager[None]:
     """What this thread does in the block ends with CancelledError once `work` is cancelled."""
-    before, _current.work = _current.work, work
-    try:
-        yield
-    finally:
-        _current.work = before
+    return _current_with("work", work)
 
 
-@contextmanager
-def limited(units: int) -> Iterator[None]:
+def limited(units: int) -> AbstractContextManager[None]:
     """What this thread does in the block ends with BudgetError after so many units of work."""
-    before, _current.left = _current.left, units
-    try:
-        yield
-    finally:
-        _current.left = before
+    return _current_with("left", units)
 
 
 def allow(units: int) -> None:

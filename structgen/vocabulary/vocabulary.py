@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from structgen.errors import VocabularyError
 from structgen.vocabulary import sources, stored
-from structgen.vocabulary.stored import Stored, StoredTokens
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
+from structgen.vocabulary.self_test import self_test
+from structgen.vocabulary.stored import Stored, StoredTokens
 
 if TYPE_CHECKING:
     from structgen.vocabulary.trie import Trie
@@ -43,7 +44,7 @@ class Vocabulary:
         size: number of ids V, padded ids included; the width of a mask in bits.
         words: 32-bit words of a mask row, ceil(V / 32).
         tokens: V entries, the bytes of each id, or None where the id has none.
-        table: the same, copied one by one from the file where the vocabulary is kept.
+        lazy_tokens: the same, copied one by one from the file where the vocabulary is kept.
         eos_ids: ids that end a text, in the order given. May be empty: then `is_accepting` of a
             constraint is the only sign that a text may end.
         special_ids: ids that never match text, the end tokens among them.
@@ -63,7 +64,7 @@ class Vocabulary:
     encode: Encoder | None
     prefix: bytes
     _lock: threading.Lock
-    table: Sequence[bytes | None]
+    lazy_tokens: Sequence[bytes | None]
     _tokens: tuple[bytes | None, ...] | None
     _stored: Stored | None
     _trie: Trie | None
@@ -98,7 +99,7 @@ class Vocabulary:
         values = {
             "size": size,
             "words": -(-size // 32),
-            "table": table,
+            "lazy_tokens": table,
             "_tokens": table,
             "_stored": None,
             "eos_ids": ends,
@@ -188,7 +189,7 @@ class Vocabulary:
         values = {
             "size": size,
             "words": -(-size // 32),
-            "table": StoredTokens(found),
+            "lazy_tokens": StoredTokens(found),
             "_tokens": None,
             "_stored": found,
             "eos_ids": tuple(found.eos_ids.tolist()),
@@ -221,15 +222,11 @@ class Vocabulary:
             prefix=table.prefix,
         )
         if table.check:
-            from structgen.vocabulary.self_test import self_test
-
             self_test(made, table.unclear)
         return made
 
     def self_test(self) -> None:
         """Raise VocabularyError unless the tokens spell what `encode` cuts up; see `self_test`."""
-        from structgen.vocabulary.self_test import self_test
-
         self_test(self)
 
     def encode_continuation(self, text: str) -> list[int] | None:
@@ -255,7 +252,7 @@ class Vocabulary:
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of one token, special ones too (their literal text); b"" if it has none."""
-        return self.table[self._index(token_id)] or b""
+        return self.lazy_tokens[self._index(token_id)] or b""
 
     def decode_bytes(self, ids: Iterable[int], *, special: bool = False) -> bytes:
         """The bytes that `ids` stand for together; special tokens count only when `special`.
@@ -264,7 +261,7 @@ class Vocabulary:
         """
         hidden: frozenset[int] = frozenset() if special else self.special_ids
         indices = [self._index(i) for i in ids]
-        return b"".join(self.table[i] or b"" for i in indices if i not in hidden)
+        return b"".join(self.lazy_tokens[i] or b"" for i in indices if i not in hidden)
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:

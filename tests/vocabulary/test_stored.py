@@ -14,7 +14,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import structgen as sg
 from structgen.errors import VocabularyError
-from structgen.vocabulary import huggingface, self_test, sources, stored, trie
+from structgen.vocabulary import huggingface, sources, stored, trie
+from structgen.vocabulary import vocabulary as vocabulary_module
 from structgen.vocabulary.vocabulary import Vocabulary
 from tests.vocabulary.test_sources import BYTES, rank_file
 
@@ -37,7 +38,7 @@ def never_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         for name in ("tiktoken_table", "sentencepiece_table"):
             monkeypatch.setattr(sources, name, None)
         monkeypatch.setattr(huggingface, "read_table", None)
-        monkeypatch.setattr(self_test, "self_test", None)
+        monkeypatch.setattr(vocabulary_module, "self_test", None)
 
     return forbid
 

@@ -160,6 +160,13 @@ def compile_spec(
     return _outcome(task, explored, rows, nbytes, seconds, kept=False)
 
 
+def without_tokenizer(vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary for other processes, to which the tokenizer itself may not be sent."""
+    from structgen.vocabulary.vocabulary import Vocabulary as Plain
+
+    return Plain(vocabulary.tokens, eos_ids=vocabulary.eos_ids, special_ids=vocabulary.special_ids)
+
+
 @dataclass
 class _Worker:
     """A process, the pipe to it, and the task that it is at."""
@@ -176,17 +183,11 @@ class _Pool:
         self, tasks: list[Task], settings: Settings, vocabulary: Vocabulary, jobs: int
     ) -> None:
         from structgen.kernels.build import loader
-        from structgen.vocabulary.vocabulary import Vocabulary as Plain
 
         loader.warmup()  # once, not in each process
         self._todo = list(reversed(tasks))
         self._jobs = min(jobs, len(tasks))
-        self._given = (
-            settings,
-            Plain(  # without the tokenizer itself, which may not be sent
-                vocabulary.tokens, eos_ids=vocabulary.eos_ids, special_ids=vocabulary.special_ids
-            ),
-        )
+        self._given = settings, without_tokenizer(vocabulary)
         self._context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
 

@@ -21,6 +21,7 @@ from structgen.cli.commands.compile_jobs import (
     compile_spec,
     failed,
     outcome_before,
+    without_tokenizer,
 )
 from structgen.integrations.ray_actors import share_out
 from structgen.util.container import write_file
@@ -47,7 +48,6 @@ def run_on_ray(
     specs that it was at, which are reported.
     """
     from structgen.constraint.artifact import described
-    from structgen.vocabulary.vocabulary import Vocabulary as Plain
 
     jobs: list[_Job] = []
     for task in tasks:
@@ -60,10 +60,8 @@ def run_on_ray(
                 jobs.append(_Job(task, json.dumps(described(spec))))
         except Exception as error:  # noqa: BLE001  the other specs are not to suffer for it
             yield failed(task, settings, error)
-    plain = Plain(  # without the tokenizer itself, which may not be sent
-        vocabulary.tokens, eos_ids=vocabulary.eos_ids, special_ids=vocabulary.special_ids
-    )
-    for job, result in share_out(Compiler, (settings, plain), jobs, actors):
+    given = settings, without_tokenizer(vocabulary)
+    for job, result in share_out(Compiler, given, jobs, actors):
         if isinstance(result, Exception):
             yield failed(job.task, settings, result)
             continue

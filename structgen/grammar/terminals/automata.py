@@ -290,7 +290,7 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
     return table, np.array([one[0] for one in held]), np.array([one[1] for one in held])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """The DFA of a language; a literal in front is read by a state for each of its bytes.
 

@@ -211,7 +211,7 @@ class _Digit(NamedTuple):
     behind: Ints
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
     """UTF-8 of spans of code points behind ASCII, from the last byte of characters to the first.
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -253,17 +253,13 @@ def explore_vector_ahead(vector: Vector) -> None:
 
 def _derive_ahead(vector: Vector) -> None:
     """Find derivatives of some expressions, breadth first. Raises BudgetError."""
-    near = dict.fromkeys(vector)
-    for language in islice(_growing(near), DERIVED):
-        near.update(dict.fromkeys(after for _, after in language.moves()))
-
-
-def _growing(some: dict[Regex, None]) -> Iterator[Regex]:
-    """The keys of a dict in order, those included that are added on the way."""
-    at = 0
-    while at < len(some):
-        yield from (new := [*some][at:])
-        at += len(new)
+    seen, waiting = {*vector}, deque(dict.fromkeys(vector))
+    for _ in range(DERIVED):
+        if not waiting:
+            break
+        after = dict.fromkeys(target for _, target in waiting.popleft().moves())
+        waiting.extend(language for language in after if language not in seen)
+        seen.update(after)
 
 
 def product_has_member(regex: Regex) -> bool | None:

@@ -34,9 +34,7 @@ SPEC_FORMATS = frozenset(
 )
 
 _NEAR = 256  # states of a format that are prepared beyond those of its examples
-_EXAMPLES_ONLY = frozenset(
-    ("hostname", "idn-hostname")
-)  # only its examples: its further states are costly
+_EXAMPLES_ONLY = frozenset(("hostname", "idn-hostname"))  # further states are costly
 _RARE = frozenset(("idn-hostname",))  # not worth 0.4 s and 25 MiB where no schema has it
 _EXAMPLES = {  # formats that schemas often have, with texts whose states are prepared
     "date-time": ("2024-02-29T10:30:59.999Z",),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from math import inf
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -40,6 +40,7 @@ ASCII, DOT = (-1, ""), (-2, "")  # see `Following`
 _GREEK, _ARABIC = window_of(0x3B1), window_of(0x628)
 MOST_MISSING = 16  # characters with which any label can be finished
 MOST_WANTED = 3  # the same where it is no A-label, see `_missing`
+MAX_COUNTS = 1 << 14  # that are remembered: texts meet ever new ones
 _FIRST_HYPHENS = 3  # two hyphens at the third character mark labels of another kind
 
 
@@ -59,7 +60,7 @@ class Seen(NamedTuple):
     the last letter.
     heading: "L", "R", or "N" for a label that RFC 5893 does not know. numbers: EN or AN, in an "R"
     label. ends: may a label of its direction end here? upper: is there a capital ASCII letter?
-    wide: is there a letter beyond ASCII?
+    wide: is there a letter that is not ASCII?
     """
 
     place: int = 0
@@ -351,9 +352,9 @@ def _kind_of(rules: Any) -> Missing:
     return (ROOM, ()) if isinstance(rules, ALabel) else rules.missing
 
 
-@cache
+@lru_cache(maxsize=MAX_COUNTS)
 def counts(size: Size, left: float) -> Count:
-    """The count with these figures."""
+    """The count with these figures, one object as long as it is remembered."""
     return Count(size, left)
 
 

@@ -165,7 +165,7 @@ def _key_coverage(
     """A test whether some of these alternatives together evaluate all keys that another one does.
 
     Keys are cut into regions that all of them treat alike. Where these would be many, languages
-    are taken as they stand: then some are not known to cover each other, which only lists more.
+    are compared as they stand: then some are not known to cover each other, which only lists more.
     """
     parts = {
         a: a.evaluated.parts if isinstance(a.evaluated, Alt) else (a.evaluated,)

@@ -196,7 +196,7 @@ def test_what_can_end_in_one_place_matches_there(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "has_one_end"),
     [
         (r"in(?!\w)", True),
         (r"(in|int|i1)(?!\w)", True),
@@ -215,9 +215,9 @@ def test_what_can_end_in_one_place_matches_there(
         (r"(?!a)", False),
     ],
 )
-def test_which_patterns_end_in_one_place(pattern: str, told: bool) -> None:
+def test_which_patterns_end_in_one_place(pattern: str, has_one_end: bool) -> None:
     """Numbers, words, strings; not what may stop early, nor what looks elsewhere."""
-    assert (behind_its_end(parse(pattern)) is not None) is told
+    assert (behind_its_end(parse(pattern)) is not None) is has_one_end
 
 
 @pytest.mark.parametrize(
