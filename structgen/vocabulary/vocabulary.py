@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from structgen.errors import VocabularyError
 from structgen.vocabulary import sources, stored
-from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 from structgen.vocabulary.self_test import self_test
 from structgen.vocabulary.stored import Stored, StoredTokens
+from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
 if TYPE_CHECKING:
     from structgen.vocabulary.trie import Trie
