@@ -114,6 +114,10 @@ class Constraint:
                 hint="give the vocabulary a token for each single byte",
             )
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Constraint:
+        """Itself: states belong to one constraint, and hosts copy requests that share it."""
+        return self
+
     @cached_attribute
     def spec(self) -> Spec:
         """What it was compiled from."""

@@ -48,8 +48,8 @@ class LogitsProcessor:
 
     An object may be used for one call of `generate` after another: a new call shows by its prompts
     or by a jump in length. (One that begins with all that the last call wrote, and one token more,
-    does not: `reset()` before it.) Continuous batching does not pass whole histories, so it is not
-    supported.
+    does not: `reset()` before it.) Continuous batching does not pass whole histories: see
+    `structgen.integrations.continuous_batching`.
     """
 
     supports_continuous_batching = False  # as transformers asks processors that it has not written

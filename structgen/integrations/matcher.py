@@ -101,6 +101,10 @@ class Matcher:
         other._states = [*self._states]
         return other
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Matcher:
+        """The same: the constraint is shared."""
+        return self.fork()
+
     def fill(self, row: npt.NDArray[Any]) -> None:
         """Write the allowed tokens, int32[words]; behind the end, the end tokens.
 
@@ -208,6 +212,15 @@ class Follower:
 
         Behind the end, and behind a token that was not allowed: the tokens that end a text.
         """
+        if self.follow(tokens):
+            self.matcher.fill(self._row)
+        else:
+            self._row[:] = 0
+            bitmask.allow(self._row, sorted(self.matcher.stop_ids))
+        return self._row
+
+    def follow(self, tokens: Sequence[int]) -> bool:
+        """Make the matcher's text these tokens without the prompt; whether all are allowed."""
         tokens = list(tokens)
         if self._given is not None:
             tokens = tokens[self._given :]
@@ -216,15 +229,6 @@ class Follower:
                 self.reset()
                 self._prompt = tokens
             tokens = tokens[len(self._prompt) :]
-        if self._follow(tokens):
-            self.matcher.fill(self._row)
-        else:
-            self._row[:] = 0
-            bitmask.allow(self._row, sorted(self.matcher.stop_ids))
-        return self._row
-
-    def _follow(self, tokens: list[int]) -> bool:
-        """Make the matcher's text these tokens; whether all of them are allowed."""
         same = len(self._text)
         if tokens[:same] != self._text:
             pairs = zip(tokens, self._text, strict=False)

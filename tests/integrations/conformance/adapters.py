@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -157,6 +158,35 @@ class OfTransformers(Shown):
         return bitmask.pack(torch.isfinite(self.processor(ids, scores)[0]).numpy())
 
 
+class OfContinuousBatching(Shown):
+    """The processor for transformers' continuous batching, beside a request without constraint."""
+
+    def __init__(self, kind: str, content: str) -> None:
+        from structgen.integrations.continuous_batching import ContinuousBatchingProcessor
+
+        super().__init__()
+        self.processor = ContinuousBatchingProcessor(VOCABULARY, 2, torch.device("cpu"))
+        self.constraint = {"constraint": _constraint(kind, content)}
+
+    def allowed(self, tokens: list[int]) -> Row:
+        """See `Shown.allowed`."""
+        text = tokens[len(PROMPT) :]
+        requests = [_request(text, {}), _request(text, self.constraint)]
+        scores = self.processor(torch.zeros(2, SIZE), self.processor.prepare_tensor_args(requests))
+        assert requests[1].state.error is None
+        assert bool(torch.isfinite(scores[0]).all())
+        return bitmask.pack(torch.isfinite(scores[1]).numpy())
+
+
+def _request(text: list[int], constraint: dict[str, Any]) -> Any:
+    """A request as transformers' continuous batching has it."""
+    from transformers.generation.continuous_batching import requests
+
+    state = requests.RequestState("a", [*PROMPT], logit_processor_kwargs=constraint)
+    state.generated_tokens = text
+    return SimpleNamespace(state=state, has_new_token=True)
+
+
 class OfFollower(Shown):
     """`Follower`, given the length of the prompt."""
 
@@ -213,6 +243,8 @@ ADAPTERS: dict[str, Callable[[str, str], Text]] = {
     "mlx": OfMlx,
     "llama.cpp": OfLlama,
 }
+if find_spec("transformers.generation.continuous_batching.cb_logits_processors"):
+    ADAPTERS["continuous batching"] = OfContinuousBatching
 
 
 def vllm_backend(**options: Any) -> Any:
