@@ -156,7 +156,7 @@ class LexemeMasks:
         key = self._shared_key(q)
         if key is None:
             return self._computed(q)
-        lexicon = self._engine.machine.lexicon
+        lexicon = self._engine.machine.prepared.lexicon
         mask = self._shared_masks.lexeme_mask(lexicon, key)
         if mask is None:
             mask = self._computed(q)
@@ -180,7 +180,7 @@ class LexemeMasks:
         if found is None:
             return None
         terminal = found[-1]
-        if terminal is None or terminal in engine.machine.lexicon.terminal_ids:
+        if terminal is None or terminal in engine.machine.prepared.lexicon.terminal_ids:
             return found
         return None
 

@@ -77,7 +77,7 @@ class PushdownMasks(Masks):
         # Lexer states below this number (free strings, numbers, white space) are those of the
         # lexicon, and mean the same in every spec that uses it.
         self._shared_states = engine.shared_states
-        lexicon = engine.machine.lexicon if self._shared_states and engine.is_new else None
+        lexicon = engine.machine.prepared.lexicon if self._shared_states and engine.is_new else None
         self._lexicon_cache = None if lexicon is None else self._shared_masks.lexicon_cache(lexicon)
         self._mask_cache = MaskCache(self._words, self._lexicon_cache)
         self._base_rows: dict[tuple[int, int], BaseRow] = {}  # as in `LexiconCache`

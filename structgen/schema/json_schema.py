@@ -123,7 +123,7 @@ class JsonSchema(MachineSpec):
         """See `MachineSpec.machine`."""
         from structgen.schema.keywords.schemas import Schemas
         from structgen.schema.machine.any_value import free_machine
-        from structgen.schema.machine.lexicon import json_lexicon
+        from structgen.schema.machine.lexicon import prepared_json
         from structgen.schema.machine.machine import JsonMachine
         from structgen.schema.machine.whitespace import layout_of
 
@@ -160,10 +160,10 @@ class JsonSchema(MachineSpec):
 
             return Words(schemas).values(forms)
 
-        lexicon = json_lexicon(layout, "natural" if self.natural else "any", declared, gap)
+        prepared = prepared_json(layout, "natural" if self.natural else "any", declared, gap)
         free = free_machine(layout, declared, gap)
         return JsonMachine(
-            root, schemas.normal_form, schemas.costs, layout, describe, lexicon, free
+            root, schemas.normal_form, schemas.costs, layout, describe, prepared, free
         )
 
     def parse(self, text: str) -> Any:

@@ -9,18 +9,18 @@ import pytest
 from structgen.automata.lexer.lexer import End, LexState, Row
 from structgen.automata.lexer.lexicon import MAX_MANY, Lexicon, lexicon_of
 from structgen.automata.pushdown.engine import Engine
-from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
+from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, Prepared
 from structgen.regular.numbers.language import Spelling
 from structgen.schema.machine.any_value import free_machine
-from structgen.schema.machine.lexicon import json_lexicon
+from structgen.schema.machine.lexicon import prepared_json
 from structgen.schema.machine.whitespace import layout_of
 
-BARE = lexicon_of((), (END_OF_TEXT, SKIP))
+BARE = Prepared(lexicon_of((), (END_OF_TEXT, SKIP)))
 
 
 def _lexicon(whitespace: str, spelling: Spelling) -> Lexicon:
     layout, gap = layout_of(whitespace, spelling == "any")
-    return json_lexicon(layout, spelling, declared=spelling == "natural", gap=gap)
+    return prepared_json(layout, spelling, declared=spelling == "natural", gap=gap).lexicon
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ VALUES = (
 def test_values_of_any_kind_ask_nothing_of_the_machine(whitespace: str, declared: bool) -> None:
     """The actions of preset frames are there from the start, and are those of the machine."""
     layout, gap = layout_of(whitespace)
-    lexicon = json_lexicon(layout, "any", declared, gap)
-    shared, bare = (free_machine(layout, declared, gap, part) for part in (lexicon, BARE))
+    prepared = prepared_json(layout, "any", declared, gap)
+    shared, bare = (free_machine(layout, declared, gap, part) for part in (prepared, BARE))
     given, asked = Engine(lambda: shared), Engine(lambda: bare)
     asked_of, action = list[Any](), shared.action
 

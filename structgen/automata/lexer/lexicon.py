@@ -8,45 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import End, LexState, Row, Target
 
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.machine import Frame, KeySet
-
 MAX_MANY = 32  # rows computed of kinds of states of which there are very many
-
-
-@dataclass(frozen=True, eq=False)
-class Preset:
-    """Frames that many specs share, with all their actions.
-
-    tables: arrays that fresh tables start with, by name. sizes: entries of `sizes` by index (see
-    `kernels.tables`). checks, pushes: the actions that frames share, see `Engine`.
-    """
-
-    frames: tuple[Frame, ...] = ()
-    key_sets: tuple[KeySet, ...] = ()
-    tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
-    checks: dict[int, dict[int, int]] = field(default_factory=dict)
-    pushes: dict[Hashable, dict[int, int]] = field(default_factory=dict)
-
-    @cached_property
-    def frame_ids(self) -> dict[Frame, int]:
-        """The number of each frame."""
-        return {frame: number for number, frame in enumerate(self.frames)}
-
-    @cached_property
-    def key_set_ids(self) -> dict[KeySet, int]:
-        """The number of each key set."""
-        return {key_set: number for number, key_set in enumerate(self.key_sets)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +35,6 @@ class Lexicon:
     rows: npt.NDArray[np.int32]
     accept: npt.NDArray[np.int32]
     recorded: npt.NDArray[np.uint8]
-    preset: Preset = Preset()
 
     @cached_property
     def identities(self) -> dict[int, tuple[int, LexState]]:

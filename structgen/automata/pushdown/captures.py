@@ -7,16 +7,14 @@ in Python's terms, for machines whose actions depend on them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from structgen.automata.pushdown.machine import Capture
+from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.numbering import Numbering
 
 # Complete characters and escapes; an escaped high surrogate is complete only with its low half.
 _OVER = re.compile(

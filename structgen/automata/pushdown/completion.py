@@ -10,16 +10,14 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from structgen.automata.interface import DEAD, Bytes
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.shortest_paths import ORDER, Ending, ends
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, TEXT_COMPARED, Frame
+from structgen.automata.pushdown.positions import Positions
 from structgen.errors import BudgetError
-
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.engine import Engine
 
 MAX_FOUND = 1 << 16  # completions cached
 MAX_TRIED = 10_000  # texts that were read before, tried before a new one is found
@@ -49,7 +47,7 @@ class Completions:
     BudgetError says that none was found.
     """
 
-    def __init__(self, engine: Engine, alphabet: Bytes = range(256)) -> None:
+    def __init__(self, engine: Positions, alphabet: Bytes = range(256)) -> None:
         self._engine = engine
         self._alphabet = alphabet
         self._found_ends: dict[int, tuple[list[Ending], Iterator[Ending]]] = {}

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import End, LexState, Text, Vector
 from structgen.automata.lexer.lexicon import Lexicon, lexicon_of
@@ -26,8 +29,6 @@ TEXT_UNUSED = 0
 TEXT_READ = 1  #: `Machine.action` decides by it
 TEXT_COMPARED = 2  #: it must differ from the texts read before in the frame (`NewText`)
 TEXT_CAPTURED = 3  #: it is captured for later actions
-
-_NOTHING = lexicon_of((), (END_OF_TEXT, SKIP))
 
 
 class Frame:
@@ -87,6 +88,42 @@ class KeySet:
         self.possible = tuple(possible)
         self.endless = endless
         self.after: tuple[Frame | None, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Preset:
+    """Frames that many specs share, with all their actions.
+
+    tables: arrays that fresh tables start with, by name. sizes: entries of `sizes` by index (see
+    `kernels.tables`). checks, pushes: the actions that frames share, see `Engine`.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    key_sets: tuple[KeySet, ...] = ()
+    tables: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    checks: dict[int, dict[int, int]] = field(default_factory=dict)
+    pushes: dict[Hashable, dict[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def frame_ids(self) -> dict[Frame, int]:
+        """The number of each frame."""
+        return {frame: number for number, frame in enumerate(self.frames)}
+
+    @cached_property
+    def key_set_ids(self) -> dict[KeySet, int]:
+        """The number of each key set."""
+        return {key_set: number for number, key_set in enumerate(self.key_sets)}
+
+
+class Prepared(NamedTuple):
+    """What the engines of many specs start with: lexer states, and frames over these."""
+
+    lexicon: Lexicon
+    preset: Preset = Preset()
+
+
+NOTHING_PREPARED = Prepared(lexicon_of((), (END_OF_TEXT, SKIP)))
 
 
 class Goto(NamedTuple):
@@ -175,9 +212,9 @@ class Machine(ABC, Generic[FrameT]):
         """The frame before any text."""
 
     @property
-    def lexicon(self) -> Lexicon:
-        """Lexer states that are numbered before all others, shared by many machines."""
-        return _NOTHING
+    def prepared(self) -> Prepared:
+        """Lexer states and frames that are numbered before all others, shared by many machines."""
+        return NOTHING_PREPARED
 
     @abstractmethod
     def action(self, frame: FrameT, terminal: Hashable, text: bytes) -> Action | None:

@@ -2,51 +2,43 @@
 
 Numbers are handed out in order, and where each object was met is logged (`provenance`), so that
 saved tables can be given their objects again. Kernels number lexer states too: those that spell
-characters and words, whose descriptions Python makes only when asked (`_describe_kernel_state`).
+characters and words, whose descriptions Python makes only when asked (`kernel_state`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.json_lexemes import KeyStart
-from structgen.automata.lexer.lexer import Digits, End, LexState, Row, Text
-from structgen.automata.lexer.lexicon import Lexicon
-from structgen.automata.lexer.separators import Either, Fork
-from structgen.automata.pushdown.machine import Frame, KeySet, Machine
-from structgen.automata.pushdown.provenance import (
-    BEFORE,
-    FRAME,
-    LAST,
-    PLACE_BITS,
-    STATE,
-    TERMINAL,
-    ProvenanceLog,
-)
+from structgen.automata.lexer.lexer import Digits, LexState, Row
+from structgen.automata.pushdown.machine import Frame, KeySet, Machine, Prepared
+from structgen.automata.pushdown.provenance import FRAME, STATE, TERMINAL, ProvenanceLog
+from structgen.automata.pushdown.storage import Saved
 from structgen.automata.pushdown.tables import (
     PackedArrays,
     fresh_tables,
     inconsistent_tables,
     with_states,
 )
-from structgen.automata.spelling import embedded_dfa, texts, word_lists
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 from structgen.util.cached import cached_attribute
 
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.storage import Saved
-
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
-class Numbering:
-    """The objects of a machine by number, and the tables over them (see `kernels.tables`)."""
+class Numbering(ABC):
+    """The objects of a machine by number, and the tables over them (see `kernels.tables`).
+
+    What is written into the tables of an object, when it gets a number or later, is for subclasses:
+    rows of lexer states (`rows`), frames and their actions (`actions`).
+    """
 
     def __init__(self, make_machine: Callable[[], Machine[Any]], saved: Saved | None) -> None:
         self._make_machine = make_machine
@@ -68,16 +60,16 @@ class Numbering:
         self._frame_ids: dict[Frame, int] = {}
         self._key_set_ids: dict[KeySet, int] = {}
         self._cached_rows: dict[LexState, Row] = {}
-        #: DFAs whose states are lexer states here
-        self.embedded: list[embedded_dfa.EmbeddedDfa] = []
+        #: DFAs whose states are lexer states here (`spelling.embedded_dfa.EmbeddedDfa`)
+        self.embedded: list[Any] = []
         self._saved = saved
         self._lost = saved is not None  # whether numbers have no objects yet
         self._shared = 0 if saved is None else saved.shared
         if saved is None:
-            lexicon = self.machine.lexicon
-            self._shared = len(lexicon.states)
+            prepared = self.machine.prepared
+            self._shared = len(prepared.lexicon.states)
             tables = self.use(fresh_tables(self.machine))
-            self._begin(lexicon)
+            self._begin(prepared)
         else:
             tables = self.use(saved.tables)
         room = len(tables.filled)
@@ -97,12 +89,24 @@ class Numbering:
         """The machine, made when first needed: saved tables may never need it."""
         return self._make_machine()
 
-    def _begin(self, lexicon: Lexicon) -> None:
-        """Start with the numbers of the lexicon."""
+    @abstractmethod
+    def fill(self, q: int) -> None:
+        """Fill the row of a lexer state."""
+
+    @abstractmethod
+    def kernel_state(self, q: int) -> LexState:
+        """Describe a lexer state that a kernel numbered."""
+
+    @abstractmethod
+    def replay(self, log: ProvenanceLog) -> None:
+        """Number the objects of saved tables once more, as the log says."""
+
+    def _begin(self, prepared: Prepared) -> None:
+        """Start with the numbers of what is prepared."""
+        lexicon, preset = prepared
         self._common = lexicon.states
         self._terminals, self._terminal_ids = list(lexicon.terminals), dict(lexicon.terminal_ids)
         self._states, self._state_ids = [], lexicon.state_ids.copy()
-        preset = lexicon.preset
         self._frames, self._frame_ids = list(preset.frames), preset.frame_ids.copy()
         self._key_set_ids = preset.key_set_ids.copy()
         self._common_identities = lexicon.identities
@@ -136,13 +140,18 @@ class Numbering:
         """Fill the row of a lexer state from saved tables; False if it was not saved."""
         return self._saved is not None and self._saved.fill(self.tables, q)
 
+    def fill_all_saved(self) -> None:
+        """Fill all rows that saved tables have."""
+        for q in np.flatnonzero(self.tables.filled[: self.states_made] == 0).tolist():
+            self.fill_saved(q)
+
     # -- by number ------------------------------------------------------------------------------
 
     def state(self, q: int) -> LexState:
         """The lexer state with number q."""
         found = self.described(q)
         if found is None:
-            found = self._states[q - len(self._common)] = self._describe_kernel_state(q)
+            found = self._states[q - len(self._common)] = self.kernel_state(q)
         return found
 
     def described(self, q: int) -> LexState | None:
@@ -156,26 +165,6 @@ class Numbering:
                 return self.described(q)
             self._states.extend([None] * (at + 1 - len(self._states)))
         return self._states[at]
-
-    def _describe_kernel_state(self, q: int) -> LexState:
-        """Describe a lexer state that a kernel numbered, by a walk from a described one."""
-        k, within = self._k, self.tables.state_info
-        if within[q, k.KIND] >= k.SPANS_TEXT:
-            return texts.described(self, q)
-        way: list[int] = []
-        while (found := self.described(q)) is None:
-            way.append(q)
-            q = int(within[q, k.FROM_STATE])
-        at: Any = found
-        for number in reversed(way):
-            first, depth, byte = (int(x) for x in within[number, [k.FIRST, k.DEPTH, k.FROM_BYTE]])
-            if within[number, k.KIND] == k.IN_WORD:
-                letter = self.tables.letters[self.tables.words[first, k.WORD_BEGIN] + depth - 1]
-                at = next(s.target for s in at.segments() if s.lo <= letter <= s.hi)
-            else:
-                at = self.row_of(at).targets[byte]
-        described: LexState = at
-        return described
 
     def terminal(self, terminal: int) -> Hashable:
         """The terminal with that number."""
@@ -257,9 +246,8 @@ class Numbering:
             provenance.states.append(origin)
             provenance.kinds.append(STATE)
             self.tables.recorded[q] = state.recorded
-            if isinstance(state, KeyStart):
-                word_lists.write_key_start(self, q, state)
-                self._fill_from(q, state)  # its row is asked for at once
+            if isinstance(state, KeyStart):  # its row is asked for at once
+                self.fill(q)
         return q
 
     def _next_number(self) -> int:
@@ -291,59 +279,6 @@ class Numbering:
             self.fill(q)
         row: npt.NDArray[np.int32] = self.tables.rows[q]
         return row
-
-    def fill(self, q: int) -> None:
-        """Fill the row of a lexer state."""
-        if self._saved is not None and self.fill_saved(q):
-            return
-        t = self.tables
-        if q < len(t.shared_rows):
-            t.rows[q], t.filled[q] = t.shared_rows[q], 1
-            return
-        k, kind = self._k, t.state_info[q, self._k.KIND]
-        if kind == k.SPANS_UNKNOWN:
-            if not embedded_dfa.write_moves(self, q):
-                texts.write_state(self, q, self.state(q))
-        elif kind == 0:
-            state = self.state(q)
-            if not (word_lists.write_state(self, q, state) or texts.write_state(self, q, state)):
-                self._fill_from(q, state)
-                return
-        while (code := self._entry_points.fill_row(self.tables_at, q)) != 0:
-            if code == k.NEED_STATES:
-                self.make_room(*self.tables.need[:2].tolist())
-            elif self.tables.need[self._k.WANTED] == q:
-                raise inconsistent_tables()
-            else:
-                self.fill(int(self.tables.need[self._k.WANTED]))
-
-    def _fill_from(self, q: int, state: LexState) -> None:
-        """Fill the row of a lexer state from its description."""
-        codes: dict[int, int] = {}
-        beside: Any = self._k.DEAD
-        if isinstance(state, Either) and isinstance(state.states[-1], Text):
-            state, text = state.states  # the row of the text is found by kernels
-            beside = self.targets(self.state_id(text, (q << PLACE_BITS) | LAST))
-        number_of = self.state_id
-        if isinstance(state, Fork):  # few bytes, with shared targets
-            found, accepted, number_of = [*state.targets], state.accept, self.shared_state_id
-        else:
-            row = self.row_of(state)
-            found = [(byte, to) for byte, to in enumerate(row.targets) if to is not None]
-            accepted = row.accept
-        for byte, target in found:
-            if id(target) not in codes:
-                if isinstance(target, End):
-                    codes[id(target)] = -2 - self.terminal_id(target.terminal, (q, byte))
-                else:
-                    codes[id(target)] = number_of(target, (q << PLACE_BITS) | byte)
-        accept = -1 if accepted is None else self.terminal_id(accepted, (q, BEFORE))
-        targets = self.tables.rows[q]
-        targets[:] = beside
-        for byte, target in found:
-            targets[byte] = codes[id(target)]
-        self.tables.accept[q] = accept
-        self.tables.filled[q] = 1
 
     def terminal_id(self, terminal: Hashable, origin: tuple[int, int]) -> int:
         """The number of a terminal. origin: see `ProvenanceLog.terminals`."""
@@ -394,13 +329,11 @@ class Numbering:
 
     def _restore(self) -> None:
         """Make the objects of saved tables, when one is first asked for."""
-        from structgen.automata.pushdown.replay import replay
-
         if not self._lost:
             raise inconsistent_tables()
         self._lost = False
         provenance = self.provenance
         self.provenance = ProvenanceLog()
-        self._begin(self.machine.lexicon)
-        replay(self, provenance)
+        self._begin(self.machine.prepared)
+        self.replay(provenance)
         self.provenance = provenance

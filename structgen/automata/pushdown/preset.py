@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from structgen.automata.lexer.lexicon import Preset
 from structgen.automata.pushdown.engine import Engine
+from structgen.automata.pushdown.machine import Preset
 
 _TABLES = ("frames", "actions", "key_sets", "bit_sets", "bit_set_slots", "allowed")
 _SIZES = "ACTIONS", "ALLOWED", "BIT_SET_WORDS", "BIT_SETS", "KEY_SETS"  # of these, in `sizes`

@@ -7,14 +7,22 @@ no description.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from structgen.automata.lexer.lexer import End, LexState, open_ended_form
-from structgen.automata.pushdown.actions import frames_of
 from structgen.automata.pushdown.captures import Captures
-from structgen.automata.pushdown.machine import TEXT_READ, Frame
+from structgen.automata.pushdown.machine import (
+    TEXT_READ,
+    Action,
+    CheckKeys,
+    Frame,
+    Goto,
+    NewKey,
+    NewText,
+    Push,
+    Recall,
+)
+from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import (
     BEFORE,
     FRAME,
@@ -33,8 +41,7 @@ from structgen.automata.pushdown.provenance import (
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.automata.spelling import embedded_dfa, texts, word_lists
 
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.numbering import Numbering
+_TO_ONE = Goto, NewText, Recall, NewKey  # actions that lead to one frame
 
 
 def replay(numbers: Numbering, provenance: ProvenanceLog) -> None:
@@ -42,8 +49,7 @@ def replay(numbers: Numbering, provenance: ProvenanceLog) -> None:
 
     Raises ArtifactError when the spec beside the tables does not lead to them.
     """
-    for q in np.flatnonzero(numbers.tables.filled[: numbers.states_made] == 0).tolist():
-        numbers.fill_saved(q)  # states are found in rows
+    numbers.fill_all_saved()  # states are found in rows
     kept = Captures()
     try:
         todo: dict[int, Iterator[Any]] = {
@@ -70,17 +76,31 @@ def _frame_from(numbers: Numbering, kept: Captures, kind: int, source: int, term
         return start
     if kind != TEXT:
         action = machine.action(numbers.frame(source), numbers.terminal(terminal), b"")
-        return frames_of(action)[kind]
+        return _frames_of(action)[kind]
     frame = numbers.frame(int(numbers.tables.stack_nodes[source, numbers.kernel_tables.FRAME]))
     if machine.needs_text(numbers.terminal(terminal)) == TEXT_READ:
         action = machine.action(frame, numbers.terminal(terminal), numbers.text(source))
-        return frames_of(action)[0]
+        return _frames_of(action)[0]
     found: Frame | None = machine.with_captures(
         frame, numbers.terminal(terminal), kept.of(numbers, source)
     )
     if found is None:
         raise inconsistent_tables()
     return found
+
+
+def _frames_of(action: Action | None) -> tuple[Frame, ...]:
+    """The frames that an action leads to: the one that is open then, and the one below it.
+
+    Of a CheckKeys: the frames of which one is open then.
+    """
+    if isinstance(action, _TO_ONE):
+        return (action.frame,)
+    if isinstance(action, Push):
+        return (action.frame, action.waiting)
+    if isinstance(action, CheckKeys):
+        return tuple(frame for frame in action.key_set.after if frame is not None)
+    raise inconsistent_tables()
 
 
 def _state_from(numbers: Numbering, origin: int) -> LexState:

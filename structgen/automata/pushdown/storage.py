@@ -7,7 +7,7 @@ byte again makes a new stack node.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from structgen.automata.pushdown.provenance import ProvenanceLog
 from structgen.automata.pushdown.tables import addresses, hash_table, largest, lookups
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.engine import Engine
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -46,19 +43,16 @@ _RUNS = {"run_starts": np.int32, "run_bytes": np.uint8, "run_targets": np.int32}
 _ORIGINS = ("origin_states", "origin_frames", "origin_labels", "births")
 
 
-def stored(engine: Engine) -> Stored:
-    """The tables of an engine, cut to what is used, and its provenance log."""
-    t, provenance = engine.tables, engine.provenance
-    k = engine.kernel_tables
-    states, stack_nodes = engine.states_made, int(t.sizes[k.SIZE_STACK_NODES])
-    for q in np.flatnonzero(t.filled[:states] == 0).tolist():
-        engine.fill_saved(q)
+def arrays_of(t: Any, provenance: ProvenanceLog, terminals: int, frames: int) -> Arrays:
+    """Tables with so many terminals and frames, cut to what is used, and the provenance log."""
+    k = kernels("tables")
+    states, stack_nodes = int(t.sizes[k.SIZE_STATES]), int(t.sizes[k.SIZE_STACK_NODES])
     missing = np.flatnonzero(t.filled[: len(t.shared_rows)] == 0)
     t.rows[missing], t.filled[missing] = t.shared_rows[missing], 1
     arrays: Arrays = {name: getattr(t, name)[:states].copy() for name in _STATES}
     arrays |= {name: getattr(t, name)[:stack_nodes].copy() for name in _STACK}
     spans = t.sizes[k.SIZE_SPANS]
-    used = {"needs_text": engine.terminals_made, "frames": engine.frames_made, "spans": spans}
+    used = {"needs_text": terminals, "frames": frames, "spans": spans}
     arrays |= {name: getattr(t, name)[: used.get(name)].copy() for name in _WHOLE}
     # the tables `capture_slots` and `signatures` start empty
     arrays["sizes"][[k.SIZE_CAPTURES, k.SIZE_SIGNATURES]] = 0
@@ -69,7 +63,7 @@ def stored(engine: Engine) -> Stored:
     arrays["origin_frames"] = np.array(provenance.frames, np.int64).reshape(-1, 3)
     arrays["origin_labels"] = np.array(provenance.terminals, np.int64).reshape(-1, 2)
     arrays["births"] = np.frombuffer(bytes(provenance.kinds), np.uint8)
-    return Stored({"start": engine.start, "shared": engine.shared_states}, arrays)
+    return arrays
 
 
 def _runs(rows: npt.NDArray[np.int32], filled: npt.NDArray[np.uint8]) -> Arrays:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.lexicon import Lexicon
-from structgen.automata.pushdown.machine import KeySet, Machine
+from structgen.automata.pushdown.machine import KeySet, Machine, Prepared
 from structgen.errors import ArtifactError
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import paged, with_room
@@ -48,18 +47,19 @@ class Layout(NamedTuple):
 
 def fresh_tables(machine: Machine[Any]) -> Any:
     """The `kernels.tables.Tables` that begin with what the lexicon of a machine has."""
-    lexicon = machine.lexicon
-    image, arrays, size = _layout(lexicon, type(machine))
+    image, arrays, size = _layout(machine.prepared, type(machine))
     block = paged(size)
     block[: len(image)] = image
     made = {name: np.ndarray(shape, kind, block, at) for name, shape, kind, at in arrays}
-    return kernels("tables").Tables(info=addresses(), shared_rows=lexicon.rows, **made)
+    return kernels("tables").Tables(
+        info=addresses(), shared_rows=machine.prepared.lexicon.rows, **made
+    )
 
 
 @lru_cache(maxsize=64)
-def _layout(lexicon: Lexicon, kind: type[Machine[Any]]) -> Layout:
+def _layout(prepared: Prepared, kind: type[Machine[Any]]) -> Layout:
     """The layout of fresh tables for a kind of machine."""
-    template = _template(lexicon, kind)
+    template = _template(prepared, kind)
     arrays, end = [], 0
     for name, array in template.items():
         arrays.append((name, array.shape, array.dtype, end))
@@ -73,13 +73,14 @@ def _layout(lexicon: Lexicon, kind: type[Machine[Any]]) -> Layout:
     for name, shape in (("stack_nodes", (CONTEXTS, 7)), ("spans", (SPANS, 3))):
         arrays.append((name, shape, int32, end))
         end += 4 * prod(shape)
-    rows = max(len(lexicon.states) + STATES, BLOCK // 256 - end // 1024 - 1)
+    rows = max(len(prepared.lexicon.states) + STATES, BLOCK // 256 - end // 1024 - 1)
     arrays.append(("rows", (rows, 256), int32, end))
     return Layout(image, tuple(arrays), end // 4 + 256 * rows)
 
 
-def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _template(prepared: Prepared, kind: type[Machine[Any]]) -> dict[str, npt.NDArray[Any]]:
     """What fresh tables for a kind of machine begin with."""
+    lexicon, preset = prepared
     k, states = kernels("tables"), len(lexicon.states)
     room = states + STATES
     tables: dict[str, npt.NDArray[Any]] = {
@@ -112,8 +113,8 @@ def _template(lexicon: Lexicon, kind: type[Machine[Any]]) -> dict[str, npt.NDArr
     tables["needs_text"][: len(lexicon.terminals)] = [*map(kind.needs_text, lexicon.terminals)]
     tables["state_info"][:, k.KIND] = 0
     tables["sizes"][k.SIZE_STATES] = states
-    tables |= lexicon.preset.tables
-    for place, size in lexicon.preset.sizes.items():
+    tables |= preset.tables
+    for place, size in preset.sizes.items():
         tables["sizes"][place] = size
     return tables
 

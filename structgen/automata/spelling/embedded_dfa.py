@@ -8,8 +8,9 @@ kernels spell the characters in bytes. What such a state is in Python is compute
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from structgen.automata.lexer.lexer import (
     open_ended_form,
     with_only,
 )
+from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import BEFORE, FREE, PLACE_BITS, UNBOUNDED
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
@@ -40,11 +42,6 @@ from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.util.arrays import with_room
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from structgen.automata.pushdown.numbering import Numbering
 
 FEWEST, MOST = 10, 200  # lengths of word lists for which a DFA is faster than single steps
 WIDE_KEYS = 2  # expressions side by side for which it is in keys, which are mostly read whole
@@ -290,7 +287,7 @@ def embedded_at(numbers: Numbering, q: int) -> tuple[EmbeddedDfa, int] | None:
     place, state = int(within[q, k.HIGH_SURROGATE]), int(within[q, k.DEPTH])
     if not 0 <= place < len(numbers.embedded):
         return None
-    embedded = numbers.embedded[place]
+    embedded: EmbeddedDfa = numbers.embedded[place]
     return (embedded, state) if embedded.has(state, q) else None
 
 

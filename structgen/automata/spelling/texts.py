@@ -6,8 +6,6 @@ character and escapes are not looked at in Python. `described` says what such le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from structgen.automata.lexer.lexer import (
@@ -21,15 +19,13 @@ from structgen.automata.lexer.lexer import (
     Text,
     vector_moves,
 )
+from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import BEFORE, MOVE, PLACE_BITS
 from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Alt, Concat, Not
 from structgen.regular.regex import ANY
 from structgen.regular.utf8 import DIGIT, Segment
-
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.numbering import Numbering
 
 
 def write_state(numbers: Numbering, q: int, state: LexState) -> bool:

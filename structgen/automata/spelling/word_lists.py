@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.lexer.json_lexemes import Key, KeyStart
 from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
+from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import NAMED, PLACE_BITS, REST
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import texts_of
 from structgen.regular.regex import ANY, EMPTY, EPSILON
 from structgen.regular.words import WordRange, is_spellable
 from structgen.util.arrays import with_room
-
-if TYPE_CHECKING:
-    from structgen.automata.pushdown.numbering import Numbering
 
 _FIRST_SURROGATE = "\ud800"
 

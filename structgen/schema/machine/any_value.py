@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from structgen.automata.lexer.json_lexemes import Layout
-from structgen.automata.lexer.lexicon import Lexicon
+from structgen.automata.pushdown.machine import NOTHING_PREPARED, Prepared
 from structgen.errors import BudgetError
 from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form.costs import Costs
@@ -53,9 +53,9 @@ def free_costs(declared: bool, gap: int) -> Costs:
 
 @lru_cache(maxsize=64)
 def free_machine(
-    layout: Layout, declared: bool, gap: int, lexicon: Lexicon | None = None
+    layout: Layout, declared: bool, gap: int, prepared: Prepared = NOTHING_PREPARED
 ) -> JsonMachine:
-    """The machine that reads a value of any kind; its frames are the same with any lexicon."""
-    free = None if lexicon is None else free_machine(layout, declared, gap)
+    """The machine that reads a value of any kind; its frames are the same whatever is prepared."""
+    free = None if prepared is NOTHING_PREPARED else free_machine(layout, declared, gap)
     costs = free_costs(declared, gap)
-    return JsonMachine(ANYTHING, costs.normal_form_of, costs, layout, lexicon=lexicon, free=free)
+    return JsonMachine(ANYTHING, costs.normal_form_of, costs, layout, prepared=prepared, free=free)

@@ -1,17 +1,16 @@
-"""The lexer states that most schemas share, prepared once for each layout of JSON texts."""
+"""The lexer states and frames that most schemas share, made once for each layout of JSON texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState, Text
-from structgen.automata.lexer.lexicon import Lexicon, Preset, lexicon_of
-from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
+from structgen.automata.lexer.lexicon import lexicon_of
+from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, Prepared, Preset
 from structgen.regular.numbers.language import Spelling, number_language
 from structgen.regular.numbers.set_operations import number_complement
 from structgen.regular.regex import ANY, EMPTY, Regex
@@ -35,13 +34,12 @@ DIGITS = 3  # digits of a number that one token may have
 
 
 @lru_cache(maxsize=16)
-def json_lexicon(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Lexicon:
-    """The lexicon of JSON texts in a layout; spelling: of numbers; others as in `free_machine`."""
+def prepared_json(layout: Layout, spelling: Spelling, declared: bool, gap: int) -> Prepared:
+    """What JSON texts in a layout share; spelling: of numbers; others as in `free_machine`."""
     frames = _preset(free_machine(layout, declared, gap)).frames
     starts = (*_states(layout, spelling), *(frame.lexeme for frame in frames))
-    bare = lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number)
-    preset = _preset(free_machine(layout, declared, gap, bare))
-    return replace(bare, preset=preset)
+    bare = Prepared(lexicon_of(starts, (END_OF_TEXT, SKIP), _is_number))
+    return bare._replace(preset=_preset(free_machine(layout, declared, gap, bare)))
 
 
 @cache

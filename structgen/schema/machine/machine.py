@@ -15,9 +15,9 @@ import numpy as np
 
 from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState
-from structgen.automata.lexer.lexicon import Lexicon
 from structgen.automata.lexer.separators import Fork
 from structgen.automata.pushdown.machine import (
+    NOTHING_PREPARED,
     TEXT_CAPTURED,
     TEXT_COMPARED,
     TEXT_READ,
@@ -28,6 +28,7 @@ from structgen.automata.pushdown.machine import (
     Machine,
     NewText,
     Pop,
+    Prepared,
     Push,
     Recall,
     Stack,
@@ -98,14 +99,14 @@ class JsonMachine(Machine[JsonFrame]):
         costs: Costs,
         layout: Layout,
         describe: Callable[[Iterable[NormalForm]], str] | None = None,
-        lexicon: Lexicon | None = None,
+        prepared: Prepared = NOTHING_PREPARED,
         free: JsonMachine | None = None,
     ) -> None:
         """free: the machine of any value in the same layout, whose frames are taken over.
 
         describe: puts into words what some forms accept, for error messages.
         """
-        self._lexicon = lexicon
+        self._prepared = prepared
         self._describe = describe
         self._normal_form_of = normal_form_of
         self._costs = costs
@@ -119,9 +120,9 @@ class JsonMachine(Machine[JsonFrame]):
         self._end = self._frame("end", "after", ())
 
     @property
-    def lexicon(self) -> Lexicon:
-        """See `Machine.lexicon`."""
-        return self._lexicon or super().lexicon
+    def prepared(self) -> Prepared:
+        """See `Machine.prepared`."""
+        return self._prepared
 
     @property
     def start(self) -> JsonFrame:
