@@ -114,7 +114,7 @@ def test_what_is_told_of_threads_is_what_a_search_finds(of: Grammar, seed: int) 
     if automaton is None or not automaton.is_checked:
         return
     k, draw, at = kernels("grammar.tables"), random.Random(seed), automaton.start
-    viability = Viability(automaton)
+    viability = Viability(automaton, automaton.items, None)
     automaton.tables.info[k.CHECKED] = kernels("grammar.viability").NEVER
     for _ in range(5):
         live = [p for p in (automaton.run(at, bytes((byte,)))[0] for byte in b"abc") if p >= 0]

@@ -22,14 +22,12 @@ from structgen.automata.interface import (
     size_of_parts,
 )
 from structgen.automata.joined import JoinedAutomaton
-from structgen.compose.composite.layout import Composed, Hub, Layout
+from structgen.compose.composite.completions import CompositeEnds
+from structgen.compose.composite.layout import Composed, Hub, Layout, Thread, Threads
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
 
 MAX_THREADS = 4096  # read side by side at one position
-
-Thread = tuple[int, int]  # part, position in its automaton
-Threads = tuple[Thread, ...]
 
 
 class Composite(JoinedAutomaton[tuple[bool, Threads]]):
@@ -161,9 +159,7 @@ class Composite(JoinedAutomaton[tuple[bool, Threads]]):
 
     def completions(self, alphabet: Bytes = range(256)) -> Completes:
         """See `Automaton.completions`."""
-        from structgen.compose.composite.completions import CompositeEnds
-
-        return CompositeEnds(self, alphabet)
+        return CompositeEnds(self.parts, self._positions.__getitem__, self.behind, alphabet)
 
     @property
     def size(self) -> dict[str, int]:

@@ -7,44 +7,51 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from structgen.automata.interface import Bytes, Completes
-from structgen.compose.composite.layout import WHOLE, Part
+from structgen.compose.composite.layout import WHOLE, Hub, Part, Thread, Threads
 from structgen.compose.composite.scan import Scan
 from structgen.errors import BudgetError
-
-if TYPE_CHECKING:
-    from structgen.compose.composite.automaton import Composite, Thread
 
 MAX_FOUND = 1 << 14  # completions remembered
 MAX_THREADS = 1 << 16  # threads looked at for one completion
 
 
 class CompositeEnds:
-    """Finds shortest completions of a composite."""
+    """Finds shortest completions of a composite.
 
-    def __init__(self, composite: Composite, alphabet: Bytes) -> None:
-        self._composite = composite
+    position, behind: whether the text may end at a position, or at a hub, and the threads there.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        position: Callable[[int], tuple[bool, Threads]],
+        behind: Callable[[Hub], tuple[bool, Threads]],
+        alphabet: Bytes,
+    ) -> None:
+        self._parts, self._position, self._behind = parts, position, behind
         self._alphabet = alphabet
         self._of_source: dict[int, Completes] = {}
         self._found: dict[int, bytes] = {}
 
     def shortest(self, at: int) -> bytes:
         """See `Completes.shortest`."""
-        if self._composite.is_accepting(at):
+        final, threads = self._position(at)
+        if final:
             return b""
         if at not in self._found:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
-            self._found[at] = self._search(at)
+            self._found[at] = self._search(threads)
         return self._found[at]
 
-    def _search(self, at: int) -> bytes:
+    def _search(self, threads: Threads) -> bytes:
         ties = itertools.count()
         queue: list[tuple[int, int, Thread | None, bytes]] = []
         seen: set[Thread] = set()
-        for thread in self._composite.threads(at):
+        for thread in threads:
             heapq.heappush(queue, (0, next(ties), thread, b""))
         while queue:
             _, _, found, text = heapq.heappop(queue)
@@ -53,12 +60,12 @@ class CompositeEnds:
             if found in seen:
                 continue
             seen.add(found)
-            part = self._composite.parts[found[0]]
+            part = self._parts[found[0]]
             for label, path in self._paths(part, found[1]).items():
                 hub = part.exits.get(label)
                 if hub is None:
                     continue
-                final, begun = self._composite.behind(hub)
+                final, begun = self._behind(hub)
                 longer = text + path
                 for after in (None,) if final else begun:
                     heapq.heappush(queue, (len(longer), next(ties), after, longer))

@@ -22,6 +22,9 @@ WHOLE = 0  #: at the end of one of its texts
 QUIET = -1  #: a search that has found nothing
 MAX_PARTS = 1 << 16
 
+Thread = tuple[int, int]  # part, position in its automaton
+Threads = tuple[Thread, ...]
+
 
 class Hub:
     """A place between parts, a state with empty transitions of the nondeterministic automaton.

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Masks, Row
-from structgen.compose.composite.automaton import Thread
-from structgen.compose.composite.layout import QUIET, WHOLE, Hub, Part
+from structgen.compose.composite.layout import QUIET, WHOLE, Hub, Part, Thread
 from structgen.compose.composite.scan import ScanMasks
 from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of

@@ -9,13 +9,9 @@ interprocedural dataflow analysis via graph reachability", 1995), computed as fa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from structgen.grammar.analysis.lexeme_ends import Between, LexemeEnds
+from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.util.cancellation import checkpoint
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 EMPTY_ITEM, END_ITEM = 0, 1
 MAX_STEPS = 1 << 19  # items, each with what is between lexemes there; past it nothing is sure
@@ -53,7 +49,7 @@ class _Frame:
 class Finishing:
     """Decides which stacks can be read to the end of the text, given how lexemes can end."""
 
-    def __init__(self, automaton: GrammarAutomaton, lexemes: LexemeEnds, *, safe: bool) -> None:
+    def __init__(self, automaton: GrammarPositions, lexemes: LexemeEnds, *, safe: bool) -> None:
         """safe: whether all stacks can be finished where no lookahead is left."""
         self._automaton, self._lexemes, self._safe = automaton, lexemes, safe
         self._levels: dict[tuple[int, Between], _Level] = {}

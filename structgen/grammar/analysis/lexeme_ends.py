@@ -7,16 +7,15 @@ kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from structgen.grammar.analysis.terminal_sets import Items, StackTops
+from structgen.grammar.automaton.positions import GrammarPositions
+from structgen.grammar.embedded.reader import EmbeddedReader
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import LOOKAHEADS_VIOLATED
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 
 class Between(NamedTuple):
@@ -39,11 +38,15 @@ class LexemeEnds:
     """
 
     def __init__(
-        self, automaton: GrammarAutomaton, items: Items, stack_tops: StackTops | None
+        self,
+        automaton: GrammarPositions,
+        items: Items,
+        embedded: EmbeddedReader | None,
+        stack_tops: StackTops | None = None,
     ) -> None:
         k = kernels("grammar.tables")
         self._automaton, self._stack_tops, self._k = automaton, stack_tops, k
-        self.items = items
+        self.items, self._reader = items, embedded
         self._ignored, self._embedded = (
             {i for i in range(self.items.terminals) if automaton.constant(name, i) == 1}
             for name in (k.T_IGNORED, k.T_EMBEDDED)
@@ -188,12 +191,9 @@ class LexemeEnds:
 
     def _left_by_embedded(self, terminal: int, lookaheads: int) -> list[int]:
         """The lookaheads that texts of an embedded spec can leave."""
-        embedded = self._automaton.embedded
-        return (
-            []
-            if embedded is None
-            else embedded.lookaheads_left_by(self._automaton, terminal, lookaheads)
-        )
+        if self._reader is None:
+            return []
+        return self._reader.lookaheads_left_by(self._automaton, terminal, lookaheads)
 
     def _least(self, found: Iterable[Between]) -> list[Between]:
         """Those that leave most ways to go on."""

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.grammar.analysis.follow_sets import members
+from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import REC_SIZE
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
 MOST_LOOKED_AT = 600  # sets of stacks
@@ -182,12 +180,12 @@ def _come_up(items: int, below: int) -> int:
     return items & ~EMPTY | (below if items & EMPTY else 0)
 
 
-def reached_soon(automaton: GrammarAutomaton, terminal_sets: list[int]) -> list[int]:
+def reached_soon(automaton: GrammarPositions, items: Items, terminal_sets: list[int]) -> list[int]:
     """The sets of terminals that short texts lead to, to replace the supersets given.
 
     All that there are in most grammars; none where the stacks are too large to look at.
     """
-    k, items = kernels("grammar.tables"), automaton.items
+    k = kernels("grammar.tables")
     ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
     missing = {terminal_set | ignored for terminal_set in terminal_sets}
     scan_each = kernels("grammar.terminals").scan_each

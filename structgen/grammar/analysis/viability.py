@@ -14,36 +14,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from structgen.automata.interface import DEAD
 from structgen.errors import BudgetError
 from structgen.grammar.analysis.finishing import MAX_STEPS, Finishing
 from structgen.grammar.analysis.lexeme_ends import LexemeEnds
-from structgen.grammar.analysis.terminal_sets import StackTops
+from structgen.grammar.analysis.terminal_sets import Items, StackTops
 from structgen.grammar.automaton.completions import Completions, Way
+from structgen.grammar.automaton.positions import GrammarPositions, Thread
+from structgen.grammar.embedded.reader import EmbeddedReader
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 FEW_POSITIONS, MAX_POSITIONS = 32, 1_000  # looked at for a text that finishes a thread
 SURE_STEPS = 2_000  # to see that all lexemes end well, which only spares asking for each
 HASTE = 8  # in the search for it: any text will do
 SOME_POSITIONS, SOME_STEPS = 300, 1_000  # first, where another automaton has to accept, too
 
-Thread = tuple[int, int, int]
-
 
 class Viability:
     """Decides which threads can be finished; what is decided is kept in the tables."""
 
-    def __init__(self, automaton: GrammarAutomaton) -> None:
-        self._automaton = automaton
+    def __init__(
+        self, automaton: GrammarPositions, items: Items, embedded: EmbeddedReader | None
+    ) -> None:
+        self._automaton, self._items, self._embedded = automaton, items, embedded
         self._k = kernels("grammar.tables")
         self._ordered = bool(automaton.tables.info[self._k.ORDERED])
         self._guided = automaton.is_guided or automaton.commits
-        self._alone = LexemeEnds(automaton, automaton.items, None)
+        self._alone = LexemeEnds(automaton, items, embedded)
         self._laid_out = bool(automaton.tables.info[self._k.NEWLINE] >= 0)
         self._safe = not automaton.is_checked  # all can be finished where no watch is left
         self._perhaps = Finishing(automaton, self._alone, safe=self._safe)
@@ -51,16 +49,15 @@ class Viability:
 
     @cached_property
     def _surely(self) -> Finishing:
-        automaton = self._automaton
         if not self._ordered:
             return self._perhaps
-        stack_tops = StackTops(automaton.items)
-        lexemes = LexemeEnds(automaton, automaton.items, stack_tops)
-        return Finishing(automaton, lexemes, safe=self._safe)
+        stack_tops = StackTops(self._items)
+        lexemes = LexemeEnds(self._automaton, self._items, self._embedded, stack_tops)
+        return Finishing(self._automaton, lexemes, safe=self._safe)
 
     @cached_property
     def _completions(self) -> Completions:
-        return Completions(self._automaton)
+        return Completions(self._automaton, self._embedded)
 
     def decide(self, thread: Thread) -> bool:
         """Whether some text finishes a thread; it and those on the way are remembered."""

@@ -1,68 +1,48 @@
-"""The automaton that reads the texts of a grammar byte by byte; every position is an int.
+"""The automaton of a grammar: its tables are built, checked for dead ends, stored and restored.
 
-A position is a set of *threads*. A thread is a lexer state (all terminals that are being read side
-by side, `kernels.grammar.lexer`), the sets of stacks below it (a graph-structured stack,
-`kernels.grammar.stacks`) and the lookaheads of lexemes that have ended (`terminals.automata`).
-Everything is interned and made when first met: where a kernel misses a table entry it stops with a
-code, Python adds the entry (`fill_on_demand`), and the kernel starts again.
-
-A position is an int64: lexer state << 31 | stacks where it has one thread without lookaheads, else
-SEVERAL | the number of a record that lists its threads.
+Reading itself is in `positions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.interface import DEAD, Automaton, Bytes, Stored
-from structgen.automata.pushdown.tables import PackedArrays
+from structgen.automata.interface import Automaton, Bytes, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.relations import Relations
 from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
 from structgen.grammar.analysis.viability import Viability
+from structgen.grammar.automaton.completions import Completions
+from structgen.grammar.automaton.expected import expected
 from structgen.grammar.automaton.lalr_guided import Guide
+from structgen.grammar.automaton.positions import GrammarPositions, Thread
 from structgen.grammar.automaton.tables import (
     Arrays,
-    Ints,
     arrays_of,
-    grown,
     in_larks_order,
     tables_from,
     tables_of,
 )
 from structgen.grammar.automaton.tables_check import are_positions
+from structgen.grammar.embedded.reader import EmbeddedReader
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.terminals.automata import Automata
 from structgen.grammar.transforms.useless import trimmed
 from structgen.kernels.build.loader import kernels
-from structgen.kernels.grammar.records import (
-    LOOKAHEADS_VIOLATED,
-    REC_KIND,
-    STACKS_LEXER,
-    STACKS_TERMINALS,
-)
-from structgen.util.cancellation import checkpoint
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.completions import Completions
-    from structgen.grammar.embedded.reader import EmbeddedReader
 
 
-class GrammarAutomaton(Automaton):
+class GrammarAutomaton(GrammarPositions, Automaton):
     """The texts of a context-free grammar.
 
     follow: uint8[terminals, byte classes], whether a byte can follow a terminal. competing:
     uint8[terminals, terminals], whether the lexer may read one otherwise if it looks for the other,
     too.
     bytes_before_embedded: bytes with which terminals may end that stand in front of an embedded
-    spec. guard: the first lookahead state of the condition on whole texts, if there is one (see
-    `lookaround.guards`).
+    spec.
     """
 
     MASKS = "structgen.grammar.automaton.masks:GrammarMasks"
@@ -70,7 +50,6 @@ class GrammarAutomaton(Automaton):
     follow: npt.NDArray[np.uint8]
     competing: npt.NDArray[np.uint8]
     bytes_before_embedded: frozenset[int]
-    guard: int | None
 
     def __init__(
         self,
@@ -139,7 +118,7 @@ class GrammarAutomaton(Automaton):
             return False
         if grammar.lexing != "free" and grammar.lalr is None:
             terminal_sets = StackTops(self.items).all_terminal_sets()
-            met = reached_soon(self, terminal_sets) or terminal_sets
+            met = reached_soon(self, self.items, terminal_sets) or terminal_sets
             adjacency = Adjacency(grammar, terminals, self.tables, met, adjacency.embedded)
             if adjacency.is_safe():
                 return True
@@ -174,36 +153,23 @@ class GrammarAutomaton(Automaton):
         self.start = self.ask(kernels("grammar.start").begin, top)
         return adjacency
 
-    def _begin(self, tables: Any, owners: Ints, terminals: list[str], rules: list[str]) -> None:
-        """Set the tables, and the names for messages. owners: see `Syntax.rules`."""
-        self._k = kernels("grammar.tables")
-        self._step, self._entry_points = kernels("grammar.step"), kernels("grammar.entry_points")
-        self.tables = tables
-        self._owners = owners
-        self._terminals = terminals
-        self._rules = rules
-
-    @property
-    def tables(self) -> Any:
-        """The arrays that kernels read and fill (see `kernels.grammar.tables`)."""
-        return self._tables
-
-    @tables.setter
-    def tables(self, tables: Any) -> None:
-        self._tables = tables
-        self._written: PackedArrays | None = None
-
-    @property
-    def tables_at(self) -> int:
-        """The address of the tables; valid until they are replaced by larger ones."""
-        if self._written is None:
-            self._written = PackedArrays(len(self._tables))
-            self._entry_points.keep_tables(self._tables, self._written.address)
-        return self._written.address
+    @cached_property
+    def items(self) -> Items:
+        """The items (dotted rules) of the grammar."""
+        return Items.of(self.tables, self.tops(self.threads(self.start)[0][1]))
 
     @cached_property
     def _viability(self) -> Viability:
-        return Viability(self)
+        return Viability(self, self.items, self.embedded)
+
+    def decide(self, thread: Thread) -> None:
+        """See `GrammarPositions.decide`."""
+        self._viability.decide(thread)
+
+    def decide_lexemes(self, lexer: int, stacks: int) -> None:
+        """See `GrammarPositions.decide_lexemes`."""
+        sure = self._viability.is_sure(lexer, stacks)
+        self.ask(kernels("grammar.viability").note_sure, lexer, stacks, int(sure))
 
     @classmethod
     def restored(cls, saved: Stored, embedded: EmbeddedReader | None = None) -> GrammarAutomaton:
@@ -254,50 +220,7 @@ class GrammarAutomaton(Automaton):
         arrays: Arrays = {"rules": self._owners, "follow": self.follow, "tied": self.competing}
         return Stored(header, arrays | arrays_of(self.tables))
 
-    # -- reading --------------------------------------------------------------------------------
-
-    def ask(self, kernel: Callable[..., int], *arguments: Any) -> int:
-        """Call a kernel that takes the tables first, serving it until it has an answer."""
-        while True:
-            answer = kernel(self.tables_at, *arguments)
-            if answer >= DEAD:
-                return int(answer)
-            self.fill_on_demand(int(answer))
-
-    def fill_on_demand(self, code: int) -> None:
-        """Add the table entry for which a kernel stopped (on-demand table fill)."""
-        checkpoint()
-        if code == self._k.NEED_SPACE:
-            self.tables = grown(self.tables, int(self.tables.info[self._k.NEED]))
-            return
-        need = self._k.NEED
-        lexer, stacks, lookaheads = self.tables.info[need : need + 3].tolist()
-        if code == self._k.NEED_SURE:
-            sure = self._viability.is_sure(lexer, stacks)
-            self.ask(kernels("grammar.viability").note_sure, lexer, stacks, int(sure))
-        else:
-            self._viability.decide((lexer, stacks, lookaheads))
-
-    def run(self, at: int, text: bytes) -> tuple[int, int]:
-        """See `Automaton.run`."""
-        data = np.frombuffer(text, np.uint8)
-        place = np.zeros(2, np.int64)
-        while True:
-            after = self._entry_points.run(self.tables_at, at, data, place)
-            if after >= DEAD:
-                return int(after), int(place[0])
-            at = int(place[1])
-            self.fill_on_demand(int(after))
-
-    def is_accepting(self, at: int) -> bool:
-        """See `Automaton.is_accepting`."""
-        while (answer := int(self._entry_points.is_accepting(self.tables_at, at))) < 0:
-            self.fill_on_demand(answer)
-        return answer == 1
-
-    def next_bytes(self, at: int) -> list[int]:
-        """See `Automaton.next_bytes`."""
-        return [byte for byte in range(256) if self.ask(self._step.step, at, byte) >= 0]
+    # -- the rest of the interface --------------------------------------------------------------
 
     def is_position(self, at: int) -> bool:
         """See `Automaton.is_position`."""
@@ -309,115 +232,11 @@ class GrammarAutomaton(Automaton):
 
     def expected(self, at: int) -> str:
         """See `Automaton.expected`."""
-        from structgen.grammar.automaton.expected import expected
-
         return expected(self, at)
-
-    # -- looking into positions -----------------------------------------------------------------
-
-    @property
-    def byte_classes(self) -> Ints:
-        """int32[256]: the class of each byte; no terminal tells bytes of one class apart."""
-        t, first = self.tables, self.tables.offsets[self._k.CLASS]
-        found: Ints = t.fixed[first : first + 256]
-        return found
-
-    @property
-    def is_guided(self) -> bool:
-        """Whether an LALR parser beside the stacks says which terminals the lexer looks for."""
-        return bool(self.tables.info[self._k.FIRST_STATE] >= 0)
-
-    @property
-    def commits(self) -> bool:
-        """Whether some terminals, where they match, end what is read beside them."""
-        k = self._k
-        first, last = self.tables.offsets[[k.S_ENDS, k.S_ENDS + 1]].tolist()
-        ends = self.tables.fixed[first:last]
-        return bool((ends == kernels("grammar.lexer").COMMITS).any())
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether lexing can lead to dead ends, so that each thread is checked by itself."""
-        return bool(self.tables.info[self._k.CHECKED] == kernels("grammar.viability").ALWAYS)
-
-    def threads(self, at: int) -> list[tuple[int, int, int]]:
-        """The threads of a position: lexer state, stacks, lookaheads (0 for none)."""
-        if at < self._step.SEVERAL:
-            return [(at >> 31, at & self._step.LOW, 0)]
-        flat = self.record(at & self._step.LOW)
-        return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
-
-    def lookaheads_of(self, states: list[int]) -> int:
-        """The record of a set of lookahead states (ascending), 0 for the empty set."""
-        if not states:
-            return 0
-        k, base = self._k, self._k.LOOKAHEAD * int(self.tables.info[self._k.REGION])
-        self.tables.work[base : base + len(states)] = states
-        lookaheads = self.ask(k.intern, k.LOOKAHEADS, base, len(states))
-        fails = max(self.constant(k.L_VIOLATED, state) for state in states)
-        self.tables.rec[lookaheads, LOOKAHEADS_VIOLATED] = fails
-        return lookaheads
-
-    @cached_property
-    def items(self) -> Items:
-        """The items (dotted rules) of the grammar."""
-        return Items.of(self.tables, self.tops(self.threads(self.start)[0][1]))
-
-    def tops(self, stacks: int) -> int:
-        """The items on top of some stacks, as a bit mask."""
-        item_set = self.record(self.bare_stacks(stacks))[::2]
-        return sum(1 << item for item in {r for one in item_set for r in self.record(one)})
-
-    def bare_stacks(self, stacks: int) -> int:
-        """The stacks of a thread without the indentation and the LALR parser beside them."""
-        while self.field(stacks, REC_KIND) != self._k.STACKS:
-            stacks = self.record(stacks)[0]
-        return stacks
-
-    def record(self, number: int) -> list[int]:
-        """The ints that a record holds (see `kernels.grammar.tables`)."""
-        start, size = self.tables.rec[number, :2].tolist()
-        found: list[int] = self.tables.heap[start : start + size].tolist()
-        return found
-
-    def field(self, number: int, field: int) -> int:
-        """A field of a record."""
-        return int(self.tables.rec[number, field])
-
-    def allowed_terminals(self, stacks: int) -> list[int]:
-        """The terminals that may come next at closed stacks."""
-        return self.record(self.field(stacks, STACKS_TERMINALS))
-
-    def first_lexer(self, stacks: int) -> int:
-        """The lexer state at closed stacks before any byte of the next lexeme."""
-        return self.field(stacks, STACKS_LEXER)
-
-    def endings(self, lexer: int) -> list[tuple[int, int]]:
-        """How lexemes can end in a lexer state: pairs of records (terminals, lookaheads)."""
-        place = self.ask(kernels("grammar.lexer").endings, lexer)
-        count = int(self.tables.heap[place])
-        flat = self.tables.heap[place + 1 : place + 1 + 2 * count].tolist()
-        return list(zip(flat[::2], flat[1::2], strict=True))
-
-    def constant(self, name: int, index: int) -> int:
-        """An entry of one of the constant arrays in `fixed`."""
-        return int(self.tables.fixed[self.tables.offsets[name] + index])
-
-    def shown(self, terminal: int) -> str:
-        """How messages name a terminal."""
-        return self._terminals[terminal]
-
-    def rules_of_item(self, item: int) -> list[str]:
-        """The user's rules to which an item belongs, the inner one first."""
-        return [self._rules[rule] for rule in self._owners[item].tolist() if rule >= 0]
-
-    # -- what is made of it ---------------------------------------------------------------------
 
     def completions(self, alphabet: Bytes = range(256)) -> Completions:
         """See `Automaton.completions`."""
-        from structgen.grammar.automaton.completions import Completions
-
-        return Completions(self, alphabet)
+        return Completions(self, self.embedded, alphabet)
 
     @property
     def size(self) -> dict[str, int]:

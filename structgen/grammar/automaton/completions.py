@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Bytes
 from structgen.errors import BudgetError
-from structgen.grammar.lookaround.guards import PendingLookaheads
+from structgen.grammar.automaton.positions import GrammarPositions
+from structgen.grammar.automaton.tables import Ints
+from structgen.grammar.embedded.reader import EmbeddedReader
+from structgen.grammar.terminals.automata import distances
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 Way = list[tuple[int, bytes]]  # positions, with what was read to get to each
 
@@ -37,8 +37,13 @@ class Completions:
     found is a nearest one.
     """
 
-    def __init__(self, automaton: GrammarAutomaton, alphabet: Bytes = range(256)) -> None:
-        self._automaton = automaton
+    def __init__(
+        self,
+        automaton: GrammarPositions,
+        embedded: EmbeddedReader | None,
+        alphabet: Bytes = range(256),
+    ) -> None:
+        self._automaton, self._embedded = automaton, embedded
         self._pending = PendingLookaheads(automaton)
         self._step = kernels("grammar.step")
         self._bytes = bytes_to_try(automaton, alphabet)
@@ -103,12 +108,41 @@ class Completions:
         for byte, (after, more) in zip(self._bytes.tolist(), self._after.tolist(), strict=True):
             if after >= 0:
                 yield after, bytes((byte,)), max(more, self._pending.bytes(after))
-        if automaton.embedded is not None:
-            for after in automaton.embedded.positions_behind(automaton, at):
+        if self._embedded is not None:
+            for after in self._embedded.positions_behind(automaton, at):
                 yield after, b"", automaton.ask(self._step.bound, after)
 
 
-def bytes_to_try(automaton: GrammarAutomaton, alphabet: Bytes) -> npt.NDArray[np.int32]:
+class PendingLookaheads:
+    """How many bytes the lookaheads of a position want at least before the text may end."""
+
+    def __init__(self, automaton: GrammarPositions) -> None:
+        self._automaton = automaton
+        self._several = kernels("grammar.step").SEVERAL
+        self._known: dict[int, int] = {0: 0}  # by record of watches
+
+    def bytes(self, at: int) -> int:
+        """A lower bound on the bytes from a position to the end of a text, by lookaheads alone."""
+        if at < self._several:
+            return 0
+        return min(self._of(lookaheads) for _, _, lookaheads in self._automaton.threads(at))
+
+    def _of(self, lookaheads: int) -> int:
+        found = self._known.get(lookaheads)
+        if found is None:
+            states = self._automaton.record(lookaheads)
+            found = self._known[lookaheads] = int(self._by_state[states].max())
+        return found
+
+    @cached_property
+    def _by_state(self) -> Ints:
+        """int32[w]: for each lookahead state the fewest bytes to where the text may end."""
+        tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").L_VIOLATED
+        low, high = tables.offsets[violated_at_end : violated_at_end + 2].tolist()
+        return distances(tables.watch, tables.fixed[low:high] == 0)
+
+
+def bytes_to_try(automaton: GrammarPositions, alphabet: Bytes) -> npt.NDArray[np.int32]:
     """int32[k]: one byte of the alphabet for each byte class, best ones first."""
     chosen: dict[int, int] = {}
     classes = automaton.byte_classes.tolist()

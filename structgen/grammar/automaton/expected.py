@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from structgen.automata.interface import DEAD
+from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.grammar.ir import IGNORED
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 FAR = 1 << 28  # bytes to the end of a terminal that has none
 MOST_TERMINALS = 12
 MOST_RULES = 4
 
 
-def expected(automaton: GrammarAutomaton, at: int) -> str:
+def expected(automaton: GrammarPositions, at: int) -> str:
     """The terminals that may begin or go on at a position, and the rules they belong to."""
     k = kernels("grammar.tables")
     scan_any = kernels("grammar.indentation").scan_any
@@ -57,7 +53,7 @@ def _listed(names: object) -> str:
     return ", ".join(listed[:MOST_TERMINALS]) + more
 
 
-def _inside(automaton: GrammarAutomaton, sets: list[int]) -> str:
+def _inside(automaton: GrammarPositions, sets: list[int]) -> str:
     """The rules that are open, the innermost first, as the end of a message."""
     rules: dict[str, None] = {}
     seen = set(sets)

@@ -10,24 +10,21 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structgen.automata.interface import DEAD, Bytes, Completes
 from structgen.errors import BudgetError
 from structgen.grammar.automaton.completions import MAX_POSITIONS, bytes_to_try
+from structgen.grammar.embedded.positions import NestingPositions
+from structgen.grammar.embedded.reader import OpenText
 from structgen.kernels.build.loader import kernels
-
-if TYPE_CHECKING:
-    from structgen.grammar.embedded.automaton import NestingAutomaton
-    from structgen.grammar.embedded.reader import OpenText
 
 
 class NestingEnds:
     """Finds shortest completions of a grammar with embedded specs."""
 
-    def __init__(self, automaton: NestingAutomaton, alphabet: Bytes) -> None:
+    def __init__(self, automaton: NestingPositions, alphabet: Bytes) -> None:
         self._automaton = automaton
         self._alphabet = alphabet
         self._step = kernels("grammar.step")

@@ -8,20 +8,16 @@ lexemes before it: whether one of them turns out longer after all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from structgen.automata.interface import DEAD
+from structgen.grammar.automaton.positions import GrammarPositions, Thread
 from structgen.grammar.embedded.specs import EmbeddedSpec
 from structgen.kernels.build.loader import kernels
 
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
-
 MAX_PAIRS = 10_000  # looked at to tell what a text does to lookaheads
-
-Thread = tuple[int, int, int]  # of the grammar's own automaton: lexer state, stacks, lookaheads
 
 
 class OpenText(NamedTuple):
@@ -50,7 +46,7 @@ class EmbeddedReader:
         pairs = zip(self.terminals, self.inners, strict=True)
         return {terminal: inner.samples() for terminal, inner in pairs}
 
-    def entries(self, outer: GrammarAutomaton, at: int) -> list[OpenText]:
+    def entries(self, outer: GrammarPositions, at: int) -> list[OpenText]:
         """The texts that may begin at a position of the grammar's own automaton."""
         kernel = kernels("grammar.embedded").entrances
         while (count := self._ask(outer, kernel, at, self._places)) < 0:
@@ -65,7 +61,7 @@ class EmbeddedReader:
             ]
         return found
 
-    def _ask(self, outer: GrammarAutomaton, kernel: Callable[..., int], *arguments: Any) -> int:
+    def _ask(self, outer: GrammarPositions, kernel: Callable[..., int], *arguments: Any) -> int:
         """The answer of a kernel, or ENDS_FULL."""
         full: int = kernels("masks.byte_walk").ENDS_FULL
         while True:
@@ -74,30 +70,30 @@ class EmbeddedReader:
                 return answer
             outer.fill_on_demand(answer)
 
-    def behind(self, outer: GrammarAutomaton, open_text: OpenText) -> Thread:
+    def behind(self, outer: GrammarPositions, open_text: OpenText) -> Thread:
         """The thread that begins where a text ends."""
         scan = kernels("grammar.indentation").scan_laid
         stacks = outer.ask(scan, open_text.stacks, self.terminals[open_text.inner])
         return (outer.first_lexer(stacks), stacks, open_text.lookaheads)
 
-    def joined(self, outer: GrammarAutomaton, at: int, threads: Sequence[Thread]) -> int:
+    def joined(self, outer: GrammarPositions, at: int, threads: Sequence[Thread]) -> int:
         """A position (or DEAD) with further threads, as far as these can be finished; or DEAD."""
         if not threads:
             return at
         more = np.array(threads, np.int64).reshape(-1)
         return outer.ask(kernels("grammar.embedded").with_threads, at, more)
 
-    def after(self, outer: GrammarAutomaton, open_text: OpenText) -> int:
+    def after(self, outer: GrammarPositions, open_text: OpenText) -> int:
         """The position where a text that may end has just ended, DEAD if nothing can follow."""
         return self.joined(outer, DEAD, [self.behind(outer, open_text)])
 
-    def can_finish(self, outer: GrammarAutomaton, open_text: OpenText) -> bool:
+    def can_finish(self, outer: GrammarPositions, open_text: OpenText) -> bool:
         """Whether a text that has begun can go on to an end behind which the grammar can."""
         if open_text.lookaheads == 0 and not outer.is_checked:
             return True
         return any(self.after(outer, end) >= 0 for end in self.ends(outer, open_text))
 
-    def positions_behind(self, outer: GrammarAutomaton, at: int) -> list[int]:
+    def positions_behind(self, outer: GrammarPositions, at: int) -> list[int]:
         """The positions behind texts that may begin at a position, whether they can finish or not.
 
         One for each set of lookaheads that the text can leave.
@@ -109,7 +105,7 @@ class EmbeddedReader:
                 found.append(outer.ask(kernels("grammar_masks.masks").place_of, *thread))
         return found
 
-    def ends(self, outer: GrammarAutomaton, open_text: OpenText) -> list[OpenText]:
+    def ends(self, outer: GrammarPositions, open_text: OpenText) -> list[OpenText]:
         """An open text as it may be where it ends, for each set of lookaheads left then."""
         if open_text.lookaheads == 0:
             return [open_text]
@@ -119,21 +115,21 @@ class EmbeddedReader:
         return [open_text._replace(lookaheads=lookaheads) for lookaheads in self._left[key]]
 
     def lookaheads_left_by(
-        self, outer: GrammarAutomaton, terminal: int, lookaheads: int
+        self, outer: GrammarPositions, terminal: int, lookaheads: int
     ) -> list[int]:
         """The lookaheads that texts of a spec, given by its terminal, can leave."""
         inner = self.terminals.index(terminal)
         begun = OpenText(inner, self.inners[inner].automaton.start, 0, lookaheads)
         return [end.lookaheads for end in self.ends(outer, begun)]
 
-    def lookaheads(self, outer: GrammarAutomaton, lookaheads: int, byte: int) -> int:
+    def lookaheads(self, outer: GrammarPositions, lookaheads: int, byte: int) -> int:
         """Lookaheads after a byte, 0 when all are satisfied, DEAD when one is violated."""
         if lookaheads == 0:
             return 0
         kind = int(outer.byte_classes[byte])
         return outer.ask(kernels("grammar.lexer").next_lookaheads, lookaheads, kind)
 
-    def _search(self, outer: GrammarAutomaton, open_text: OpenText) -> list[int]:
+    def _search(self, outer: GrammarPositions, open_text: OpenText) -> list[int]:
         """The lookaheads that texts can leave; just 0 if some text leaves none, which is best.
 
         Past MAX_PAIRS only those that have been found.

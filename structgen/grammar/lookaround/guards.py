@@ -8,8 +8,7 @@ a text can still be finished is decided as for all lookaheads.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +22,7 @@ from structgen.grammar.terminals.automata import (
     distinct_columns,
     minimised,
 )
-from structgen.kernels.build.loader import kernels
 from structgen.regular.regex import ANY, EMPTY
-
-if TYPE_CHECKING:
-    from structgen.grammar.automaton.automaton import GrammarAutomaton
 
 Ints = npt.NDArray[np.int32]
 
@@ -92,32 +87,3 @@ def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, An
         np.concatenate([[False, True], violated_at_end]),
         no_longer.astype(np.int32),
     )
-
-
-class PendingLookaheads:
-    """How many bytes the lookaheads of a position want at least before the text may end."""
-
-    def __init__(self, automaton: GrammarAutomaton) -> None:
-        self._automaton = automaton
-        self._several = kernels("grammar.step").SEVERAL
-        self._known: dict[int, int] = {0: 0}  # by record of watches
-
-    def bytes(self, at: int) -> int:
-        """A lower bound on the bytes from a position to the end of a text, by lookaheads alone."""
-        if at < self._several:
-            return 0
-        return min(self._of(lookaheads) for _, _, lookaheads in self._automaton.threads(at))
-
-    def _of(self, lookaheads: int) -> int:
-        found = self._known.get(lookaheads)
-        if found is None:
-            states = self._automaton.record(lookaheads)
-            found = self._known[lookaheads] = int(self._by_state[states].max())
-        return found
-
-    @cached_property
-    def _by_state(self) -> Ints:
-        """int32[w]: for each lookahead state the fewest bytes to where the text may end."""
-        tables, violated_at_end = self._automaton.tables, kernels("grammar.tables").L_VIOLATED
-        low, high = tables.offsets[violated_at_end : violated_at_end + 2].tolist()
-        return distances(tables.watch, tables.fixed[low:high] == 0)
