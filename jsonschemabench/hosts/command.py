@@ -1,14 +1,16 @@
 """The command `hosts`: what a host spends on masks, with structgen and with its own engines.
 
     python -m jsonschemabench hosts vllm --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
+    python -m jsonschemabench hosts sglang --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
     python -m jsonschemabench hosts transformers --cases maskbench-dev.jsonl.gz --tokenizer demo
 
 vllm: its manager of structured outputs accepts the tokens of a batch of requests, each with its own
 schema, and makes the masks of the batch, with each of its backends; structgen's takes the place of
-"outlines". transformers: the logits processors of a call of `generate` whose rows share one schema,
-scores of float32 included; llguidance's and outlines-core's are those of the package `outlines`,
-xgrammar's is its own. Compiling and first masks are not timed. The backends take turns, part by
-part, in one process.
+"outlines". sglang: the grammars of a batch accept their tokens, and its sampling makes their masks.
+transformers: the logits processors of a call of `generate` whose rows share one schema, scores of
+float32 included; llguidance's and outlines-core's are those of the package `outlines`, xgrammar's
+is its own. Compiling and first masks are not timed. The backends take turns, part by part, in one
+process.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ import numpy as np
 from jsonschemabench.data import vocab
 from jsonschemabench.engines import available
 from jsonschemabench.errors import BenchError
-from jsonschemabench.hosts import transformers_host, vllm_host
+from jsonschemabench.hosts import sglang_host, transformers_host, vllm_host
 from jsonschemabench.masks.command import engine_names
 from jsonschemabench.running.runner import say_left_out
 from jsonschemabench.steps import Request, fitting
 from structgen.util.tables import markdown
 
-HOSTS = {"vllm": vllm_host, "transformers": transformers_host}
+HOSTS = {"vllm": vllm_host, "sglang": sglang_host, "transformers": transformers_host}
 
 
 def add_parser(commands: Any) -> None:

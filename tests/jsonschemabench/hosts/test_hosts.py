@@ -18,9 +18,14 @@ from tests.integrations.conformance import stand_ins
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 HOST = [
     "transformers",
-    pytest.param(
-        "vllm",
-        marks=pytest.mark.skipif(not stand_ins.installed("vllm"), reason="vllm is not installed"),
+    *(
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                not stand_ins.installed(name), reason=f"{name} is not installed"
+            ),
+        )
+        for name in ("vllm", "sglang")
     ),
 ]
 
