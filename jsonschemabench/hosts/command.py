@@ -1,7 +1,7 @@
 """The command `hosts`: what a host spends on masks, with structgen and with its own engines.
 
     python -m jsonschemabench hosts vllm --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
-    python -m jsonschemabench hosts sglang --cases maskbench-dev.jsonl.gz --tokenizer llama3.tiktoken
+    python -m jsonschemabench hosts sglang --cases maskbench-dev.jsonl.gz --tokenizer demo
     python -m jsonschemabench hosts transformers --cases maskbench-dev.jsonl.gz --tokenizer demo
 
 vllm: its manager of structured outputs accepts the tokens of a batch of requests, each with its own
