@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from re import _constants as sre
 from re import _parser as sre_parser
 from typing import Any, NamedTuple, NoReturn
@@ -89,9 +90,7 @@ def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
     looks at the text before it), BudgetError (nested too deeply).
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of possible nested sets and the like
-            tree = sre_parser.parse(pattern)
+        tree = parsed(pattern)
         node = _Reader(pattern, tree.state.flags).sequence(tree)
         for _, decidable in _outside_lookbehinds(node, Width(0, 0)):
             if not (decidable and allow_lookbehind):
@@ -110,6 +109,14 @@ def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
             hint="split it into rules",
         ) from error
     return node
+
+
+@lru_cache(maxsize=256)
+def parsed(pattern: str) -> Any:
+    """The tree that `re` makes of a pattern. Raises re.error, OverflowError, RecursionError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of possible nested sets and the like
+        return sre_parser.parse(pattern)
 
 
 class _Reader:

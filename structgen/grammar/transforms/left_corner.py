@@ -79,7 +79,8 @@ def syntax_of(grammar: Grammar, terminals: list[str], widths: list[int]) -> Synt
 class _Builder:
     r"""Makes items from the start on, with a worklist.
 
-    owner: item -> (its rule, the rule called there). tails: the same for items behind left corners.
+    owner: item -> (its rule, the rule called there). behind, skips: item -> the item behind its
+    first symbol; those that it also is. tails: owners of items behind left corners.
     calls: rule -> terminal -> items behind it. corners: rule C -> left corner X -> what C\X can
     be. short: rule C -> corners in normal form, as far as known.
     """
@@ -103,6 +104,8 @@ class _Builder:
         self.nullable = self._nullable()
         self.width = self._widths(widths)
         self.owner: dict[Item, tuple[int, int]] = {}
+        self.behind: dict[Item, Item] = {}
+        self.skips: dict[Item, list[Item]] = {}
         self.tails: dict[Item, tuple[int, int]] = {}
         self.calls: dict[int, dict[int, list[Item]]] = {}
         self.corners: dict[int, dict[int, list[Item]]] = {}
@@ -116,7 +119,15 @@ class _Builder:
         while self.todo:
             checkpoint()
             item = self.todo.pop()
-            for other in (*self._skips(item), *self._behind(item)):
+            symbols, corner = item
+            if symbols:
+                behind = self.behind[item] = self._shortened(symbols[1:], corner)
+                skips = [behind] if symbols[0] in self.nullable else []
+                onward = [behind]
+            else:
+                onward = skips = self._ends(corner)
+            self.skips[item] = skips
+            for other in onward:
                 if other not in self.owner:
                     self._add(other, self.owner[item])
             if len(self.owner) > MAX_ITEMS:
@@ -140,16 +151,8 @@ class _Builder:
                 if symbols and symbols[0] >= self.n:
                     added.append(iter(self._call(symbols[0])))
 
-    def _behind(self, item: Item) -> list[Item]:
-        """The item behind the first symbol, [] if there is none."""
-        symbols, corner = item
-        return [self._shortened(symbols[1:], corner)] if symbols else []
-
-    def _skips(self, item: Item) -> list[Item]:
-        """The items that this one also is without reading anything."""
-        symbols, corner = item
-        if symbols:
-            return self._behind(item) if symbols[0] in self.nullable else []
+    def _ends(self, corner: Corner) -> list[Item]:
+        """The items that an item with nothing left to read but a corner is."""
         if corner is None:
             return []
         called, read = corner
@@ -269,24 +272,30 @@ class _Builder:
     def _costs(self, items: Iterable[Item]) -> dict[Item, int]:
         """Bytes of the shortest text of each item."""
         corner_cost: dict[Corner, int] = {None: 0}
+        width = self.width
+        read: dict[tuple[int, ...], int] = {}  # bytes of symbols in a row
+
+        def cost(symbols: tuple[int, ...], behind: int) -> int:
+            if (least := read.get(symbols)) is None:
+                least = read[symbols] = sum([width[s] for s in symbols])
+            return min(FAR, least + behind)
+
         for called, corners in self.corners.items():
-            names = {called, *corners}
-            local = {name: 0 if name == called else FAR for name in names}
+            local = dict.fromkeys((called, *corners), FAR)
+            local[called] = 0
             grown = True
             while grown:
                 grown = False
-                for name in names:
-                    for symbols, onward in corners.get(name, []):
-                        behind = 0 if onward is None else local[onward[1]]
-                        cost = min(FAR, sum([self.width[s] for s in symbols]) + behind)
-                        if cost < local[name]:
-                            local[name] = cost
-                            grown = True
-            corner_cost |= {(called, name): cost for name, cost in local.items()}
-        return {
-            item: min(FAR, sum([self.width[s] for s in item[0]]) + corner_cost.get(item[1], FAR))
-            for item in items
-        }
+                for name, onward in corners.items():
+                    best = local[name]
+                    for symbols, corner in onward:
+                        behind = 0 if corner is None else local[corner[1]]
+                        best = min(best, cost(symbols, behind))
+                    if best < local[name]:
+                        local[name] = best
+                        grown = True
+            corner_cost |= {(called, name): least for name, least in local.items()}
+        return {item: cost(item[0], corner_cost.get(item[1], FAR)) for item in items}
 
     def _arrays(self, top: Item) -> Syntax:
         def head(item: Item) -> int:
@@ -295,10 +304,14 @@ class _Builder:
         self.owner.setdefault(EMPTY_ITEM, (self.start, self.start))
         listed = sorted((r for r in self.owner if r != EMPTY_ITEM), key=head)
         number = {item: i for i, item in enumerate(listed, 2)} | {EMPTY_ITEM: 0}
-        every = [EMPTY_ITEM, None, *listed]
+        every: list[Item | None] = [EMPTY_ITEM, None, *listed]
+        nothing: list[Item] = []
         owners = [(self.n - 1,) * 2 if r is None else self.owner[r] for r in every]
         costs = self._costs(self.owner)
-        skips = [[] if r is None else [number[o] for o in self._skips(r)] for r in every]
+        after = [-1 if r is None or r not in self.behind else number[self.behind[r]] for r in every]
+        skips = [
+            nothing if r is None else [number[o] for o in self.skips.get(r, nothing)] for r in every
+        ]
         entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
         for called, calls in self.calls.items():
             found = {(t, number[item]) for t, items in calls.items() for item in items}
@@ -306,7 +319,7 @@ class _Builder:
         flat = [entry for row in entries for entry in row]
         return Syntax(
             first=_ints(-1 if r is None else head(r) for r in every),
-            after=_ints(number[self._behind(r)[0]] if r and r[0] else -1 for r in every),
+            after=_ints(after),
             cost=_ints(0 if r is None else costs[r] for r in every),
             rules=np.array(owners, np.int32) - self.n,
             skip_start=_starts(skips),

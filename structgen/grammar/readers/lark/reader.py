@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -49,6 +49,7 @@ from structgen.grammar.readers.lark.languages import has_marks, language_of_tree
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
+from structgen.grammar.terminals.python_regex import parsed
 from structgen.regular.regex import (
     ANY_CHAR,
     EMPTY,
@@ -111,9 +112,9 @@ def read(
     with _translated(text, files):
         builder = _LARK.GrammarBuilder(import_paths=[load])
         builder.load_grammar(text.lark, MAIN)
-        builder.validate()
+        built = builder.build()
         specs = {**(refs or {}), **_nested_specs(text, nested)}
-        grammar = _Reader(text, builder, layout, specs).grammar(start, lexing)
+        grammar = _Reader(text, built, layout, specs, lexing).grammar(start)
     if final and final not in grammar.terminals:
         raise SpecError(
             f"there is no terminal {final!r}",
@@ -202,8 +203,26 @@ def _translated(text: LarkText, files: Files) -> Iterator[None]:
         ) from error
 
 
+class _ToPatterns(_LARK.PrepareLiterals, _LARK.ValidateSymbols):  # type: ignore[misc]
+    """Two of Lark's steps at once: literals as patterns, and no nodes around values."""
+
+
+class _ToSymbols(_LARK.PrepareAnonTerminals, _LARK.ApplyTemplates):  # type: ignore[misc]
+    """Two of Lark's steps at once: patterns as terminals with a name, templates as rules."""
+
+    def __init__(self, terminals: list[TerminalDef], rules: list[Any]) -> None:
+        _LARK.PrepareAnonTerminals.__init__(self, terminals)
+        _LARK.ApplyTemplates.__init__(self, rules)
+
+
 class _ToPattern(_LARK.TerminalTreeToPattern):  # type: ignore[misc]  # Lark is not typed
     """Lark's joining of the pieces of a terminal into one pattern, with open counts."""
+
+    def expansions(self, parts: list[Any]) -> Any:
+        """See Lark's, which orders the alternatives by their widths."""
+        for part in parts if len(parts) > 1 else ():
+            _measure(part)
+        return super().expansions(parts)
 
     def expr(self, parts: list[Any]) -> Any:
         """See Lark's."""
@@ -219,13 +238,15 @@ class _Reader:
     def __init__(
         self,
         text: LarkText,
-        builder: Any,
+        built: Any,
         layout: Indentation | None,
         nested: Mapping[str, Spec],
+        lexing: Lexing,
     ) -> None:
-        """nested: the specs inside, by their terminals."""
+        """built: Lark's grammar. nested: the specs inside, by their terminals."""
         self.text = text
         self.layout = layout
+        self.lexing: Lexing = lexing
         self.nested = nested
         self.bnf = Bnf()
         self.rule = ""  # the one that is being read
@@ -236,17 +257,22 @@ class _Reader:
         self.stretches: set[str] = set()  # terminals that are a `%regex`, which may end anywhere
         self.leaves_out = False  # whether some terminal may be empty
         self._by_name: dict[str, TerminalDef] = {}
-        self.built = builder.build()
+        self._left_out: dict[str, Expression] = {}  # terminals by name, see `_with_empty`
+        self.built = built
         self.expressions: list[Expression] = []
-        built = self.built
-        self.rules: list[Any] = []
-        for name, parameters, tree, options in built.rule_defs:
-            copied = None if tree is None else _LARK.nr_deepcopy_tree(tree)
-            self.rules.append((name, parameters, copied, options))
+        self.rules = [
+            (name, parameters, self._own(tree), options)
+            for name, parameters, tree, options in built.rule_defs
+        ]
         self.ignore = tuple(str(name) for name in built.ignore)
         self.declared = {str(name) for name, (tree, _) in built.term_defs if tree is None}
         self.named = {str(name) for name, _ in built.term_defs}
         self.terminals = self._patterns(built.term_defs)
+
+    def _own(self, tree: Any) -> Any:
+        """A tree that may be changed: a copy where Lark will make its tables of the original."""
+        wanted = self.lexing == "longest" and tree is not None
+        return _LARK.nr_deepcopy_tree(tree) if wanted else tree
 
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
         """Each defined terminal as one pattern."""
@@ -260,15 +286,15 @@ class _Reader:
             expansions = list(tree.find_data("expansion"))
             if len(expansions) == 1 and not expansions[0].children:
                 raise LarkGrammarError(f"Terminals cannot be empty ({name})")
-            copied = _LARK.PrepareLiterals().transform(_LARK.nr_deepcopy_tree(tree))
-            if str(name) in self.text.lexemes or has_marks(self.text, copied):
-                trees[str(name)] = copied
+            prepared = _LARK.PrepareLiterals().transform(self._own(tree))
+            if str(name) in self.text.lexemes or has_marks(self.text, prepared):
+                trees[str(name)] = prepared
                 pattern = PatternRE(f"(?:{name})")  # nothing but a place for its name
             else:
                 with self._counted(str(name)):
-                    pattern = to_pattern.transform(copied)
+                    pattern = to_pattern.transform(prepared)
                 if str(name) in markers:
-                    trees[str(name)] = copied
+                    trees[str(name)] = prepared
             found.append(TerminalDef(name, pattern, priority))
         for name, tree in trees.items():
             with self._placed(name):
@@ -307,15 +333,10 @@ class _Reader:
         """What messages call a rule or terminal."""
         return self.text.written.get(name, name)
 
-    def grammar(self, start: str, lexing: Lexing) -> Grammar:
+    def grammar(self, start: str) -> Grammar:
         """The grammar with all rules, and the terminals that they use."""
-        anonymous = _LARK.PrepareAnonTerminals(self.terminals)
-        steps = (
-            _LARK.PrepareLiterals()
-            * _LARK.ValidateSymbols()
-            * anonymous
-            * _LARK.ApplyTemplates(self.rules)
-        )
+        lexing = self.lexing
+        to_patterns, to_symbols = _ToPatterns(), _ToSymbols(self.terminals, self.rules)
         parametric: dict[str, Any] = {}
         index = 0
         while index < len(self.rules):  # templates in use append theirs
@@ -332,9 +353,9 @@ class _Reader:
                 continue
             if tree is None:
                 self._refuse_declared(name, "rule")
-            anonymous.rule_options = options
+            to_symbols.rule_options = options
             self.rule = str(name)
-            transformed = steps.transform(tree)
+            transformed = to_symbols.transform(to_patterns.transform(tree))
             if self.rule in self.text.parametric:
                 parametric[self.rule] = transformed
                 continue
@@ -517,14 +538,17 @@ class _Reader:
 
     def _with_empty(self, name: str) -> Expression:
         """A terminal by its name; one that may be empty may be left out."""
-        try:
+        found = self._left_out.get(name)
+        if found is not None:
+            return found
+        found = Name(name)
+        with suppress(StructgenError):  # raised again where the terminal is needed
             language = self._matches(self._definitions[name]).language
-        except StructgenError:  # raised again where the terminal is needed
-            return Name(name)
-        if not language.nullable:
-            return Name(name)
-        self.leaves_out = True
-        return Sequence(()) if language is EPSILON else Repeat(Name(name), 0, 1)
+            if language.nullable:
+                self.leaves_out = True
+                found = Sequence(()) if language is EPSILON else Repeat(found, 0, 1)
+        self._left_out[name] = found
+        return found
 
     def _repeat(self, body: Expression, operator: list[str]) -> Expression:
         match operator:
@@ -679,9 +703,20 @@ class _Reader:
 def _max_width(pattern: Pattern, language: Regex) -> int:
     r"""The greatest width of a pattern's matches, as Lark has it; it trips over `\\p{x}`."""
     try:
+        _measure(pattern)
         return int(pattern.max_width)
     except Exception:  # noqa: BLE001  of `re` or of `regex`, as Lark likes
         return language.longest
+
+
+def _measure(pattern: Pattern) -> None:
+    """Note a pattern's widths in it, as Lark does, by the tree that its language is made of, too.
+
+    Lark parses it once more for them; what `re` does not read is left to Lark.
+    """
+    if isinstance(pattern, PatternRE) and pattern._width is None:
+        with suppress(re.error, OverflowError):
+            pattern._width = [int(width) for width in parsed(pattern.to_regexp()).getwidth()]
 
 
 def _matches(pattern: Pattern) -> Matches:
