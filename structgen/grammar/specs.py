@@ -97,10 +97,10 @@ class GrammarSpec(Spec):
 
     def _large_language(self) -> Regex | None:
         """The texts as a regular language if its automaton would be large, else None."""
-        from structgen.grammar.transforms.lazy_terminals import is_large
+        from structgen.grammar.transforms.lazy_terminals import is_large_as_a_whole
 
         language = self.regular_language()
-        if language is None or not is_large(language) or language.is_empty():
+        if language is None or not is_large_as_a_whole(language) or language.is_empty():
             return None
         return language
 

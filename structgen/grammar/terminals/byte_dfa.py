@@ -187,7 +187,7 @@ class _Positions:
         try:
             self._found.explore_all(most)
         except TooLargeError:
-            raise _too_large(most) from None
+            raise too_large(most) from None
 
     def ends(self, state: int) -> tuple[bool, ...]:
         """See `_Derivatives.ends`."""
@@ -246,7 +246,8 @@ def _at(code: Ints, points: Ints, kinds: Ints) -> Ints:
     return found
 
 
-def _too_large(most: int) -> BudgetError:
+def too_large(most: int) -> BudgetError:
+    """The error for a terminal with more than `most` states."""
     return BudgetError(
         f"a terminal has more than {most} byte states",
         hint="use smaller counts or character classes in it",
@@ -280,7 +281,7 @@ class _ByteDfa:
 
     def _new(self) -> int:
         if len(self._rows) >= self._most:
-            raise _too_large(self._most)
+            raise too_large(self._most)
         self._rows.append(np.full(256, -1, np.int32))
         return len(self._rows) - 1
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
@@ -28,7 +29,7 @@ from structgen.grammar.terminals.leftmost_first import (
 )
 from structgen.grammar.terminals.one_end import behind_its_end
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
-from structgen.grammar.terminals.python_language import language_of
+from structgen.grammar.terminals.python_language import language_of, texts_in_order
 from structgen.grammar.terminals.python_regex import (
     EMPTY_TEXT,
     Branch,
@@ -54,10 +55,12 @@ from structgen.regular.regex import (
     concat,
     intersect,
     sub_automaton,
+    words,
 )
 from structgen.util.cancellation import checkpoint
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
+LONG_LIST = 16  # texts
 _SOME_PAIRS = 64  # the same where failing costs no more than a less handy form
 
 
@@ -98,6 +101,9 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     """The cheapest right form: closed forms first, then trials of `longer`, then `lookahead`."""
+    listed = texts_in_order(node)
+    if listed is not None and len(listed) >= LONG_LIST:
+        return _listed(listed)
     if is_one_unambiguous(node):
         language = language_of(node)
         return Matches(language, language)
@@ -121,6 +127,22 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
         if _decides(start, longer):
             return Matches(language, longer)
     return Matches(sub_automaton(PossibleMatch(start)), EMPTY, start)
+
+
+def _listed(texts: list[str]) -> Matches:
+    """The languages of a list of texts, tried in this order.
+
+    None is matched that begins with an earlier one. Of the others the longest with which the text
+    goes on is.
+    """
+    seen: set[str] = set()
+    for text in texts:
+        if not any(text[:size] in seen for size in range(len(text) + 1)):
+            seen.add(text)
+    ordered = sorted(seen)
+    apart = not any(b.startswith(a) for a, b in pairwise(ordered))
+    language = words(ordered)
+    return Matches(language, EMPTY if apart else language)
 
 
 def _unreserved(node: Node, residuals: Mapping[Regex, Regex]) -> Matches | None:

@@ -46,6 +46,7 @@ def word_characters(flags: int) -> CharSet:
     return _scanned(r"\w", flags & re.ASCII)
 
 
+@lru_cache(maxsize=4096)
 def literal_set(code: int, flags: int) -> CharSet:
     """The characters that one character of a pattern matches."""
     plain = CharSet.of([(code, code)])

@@ -5,6 +5,8 @@ Where that order decides which text is matched, see `leftmost_first`.
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from structgen.grammar.terminals.python_regex import (
     Branch,
     End,
@@ -14,8 +16,10 @@ from structgen.grammar.terminals.python_regex import (
     OneChar,
     Sequence,
 )
-from structgen.regular.regex import ANY, INFINITE, Regex, alt, chars, concat, repeat
+from structgen.regular.regex import ANY, INFINITE, Regex, alt, chars, concat, literal, repeat
 from structgen.regular.syntax import assertions as ecma
+
+_MOST_LISTED = 50_000  # texts
 
 
 def language_of(node: Node) -> Regex:
@@ -34,13 +38,51 @@ def lookbehind_language(look: Look) -> Regex:
     return concat(ANY, language_of(look.body))
 
 
+def _character(node: Node) -> str:
+    """The only character that a node reads, "" where it is not one that a text can hold."""
+    ranges = node.chars.ranges if isinstance(node, OneChar) else ()
+    if len(ranges) != 1 or ranges[0][0] != ranges[0][1] or 0xD800 <= ranges[0][0] < 0xE000:
+        return ""
+    return chr(ranges[0][0])
+
+
+def texts_in_order(node: Node) -> list[str] | None:
+    """All texts that a node can match, in the order in which they are tried.
+
+    None where they are more than some ten thousands, or not listed character by character.
+    """
+    match node:
+        case OneChar() if one := _character(node):
+            return [one]
+        case Sequence():
+            found = [""]
+            for part in node.parts:
+                more = texts_in_order(part)
+                if more is None or len(found) * len(more) > _MOST_LISTED:
+                    return None
+                found = [text + behind for text in found for behind in more]
+            return found
+        case Branch():
+            listed: list[str] = []
+            for part in node.parts:
+                more = texts_in_order(part)
+                if more is None or len(listed) + len(more) > _MOST_LISTED:
+                    return None
+                listed += more
+            return listed
+    return None
+
+
 def _translated(node: Node) -> ecma.Node:
     """The node as one of the regular expressions with assertions (ECMA-262's)."""
     match node:
         case OneChar():
             return chars(node.chars)
         case Sequence():
-            parts = [_translated(part) for part in node.parts]
+            parts: list[ecma.Node] = []
+            for is_text, run in groupby(node.parts, lambda part: bool(_character(part))):
+                text = [literal("".join(map(_character, run)))] if is_text else []
+                parts += text or map(_translated, run)
             if all(isinstance(part, Regex) for part in parts):
                 return concat(*(part for part in parts if isinstance(part, Regex)))
             return ecma.Sequence(tuple(parts))

@@ -92,7 +92,7 @@ def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
     try:
         tree = parsed(pattern)
         node = _Reader(pattern, tree.state.flags).sequence(tree)
-        for _, decidable in _outside_lookbehinds(node, Width(0, 0)):
+        for _, decidable in _of_outside(node):
             if not (decidable and allow_lookbehind):
                 what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
                 what += " inside a lookahead" if allow_lookbehind else ""
@@ -266,7 +266,12 @@ def last_characters(node: Node) -> CharSet | None:
 
 def outside_lookbehinds(node: Node) -> list[Look]:
     """The lookbehinds of a pattern that may see the text before the match."""
-    return [look for look, _ in _outside_lookbehinds(node, Width(0, 0))]
+    return [look for look, _ in _of_outside(node)]
+
+
+def _of_outside(node: Node) -> Iterable[tuple[Look, bool]]:
+    """`_outside_lookbehinds` of a whole pattern."""
+    return _outside_lookbehinds(node, Width(0, 0)) if has_assertions(node) else ()
 
 
 def _outside_lookbehinds(

@@ -6,19 +6,26 @@ language inside the grammar, whose states are made when a text comes to them (an
 
 Only where terminals have no order ("free" lexing). Three steps lead there: a terminal that nothing
 that follows can make longer may end wherever it matches; a long list of such terminals in a rule is
-one terminal; one with many states stands for a language inside.
+one terminal; one with many states stands for a language inside. Lists of words are no such: the
+minimal automaton of thousands of words is made at once by a kernel, and a terminal with lists in it
+becomes a rule in which they stand by themselves.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any, ClassVar, Self
 
 from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.errors import BudgetError
+from structgen.grammar import expressions
 from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.bnf import Bnf
+from structgen.grammar.expressions import Choice, Expression, Sequence, Text
 from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.terminals.automata import has_few_states
 from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import MatchState
 from structgen.grammar.terminals.python_language import language_of
@@ -33,7 +40,7 @@ from structgen.regular.expressions.nodes import (
     SubAutomaton,
     Words,
 )
-from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, words
+from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, concat, words
 from structgen.spec.base import MachineSpec
 
 MANY_STATES = 256  # of a terminal; about, by the characters that are written in it
@@ -70,7 +77,7 @@ def with_lazy_terminals(grammar: Grammar) -> Grammar:
     commits = any(t.commits for t in grammar.terminals.values())  # and has to be read beside others
     if grammar.lexing != "free" or laid or commits:
         return grammar
-    grammar = _with_lists(_with_free_terminals(grammar))
+    grammar = _with_lists_apart(_with_lists(_with_free_terminals(grammar)))
     terminals = {
         name: replace(t, language=EMPTY, nested=LazyText(t.language, str(t)))
         if is_free(t) and is_large(t.language)
@@ -142,6 +149,7 @@ def _alphabet(language: Regex) -> CharSet | None:
     return NONE if language is EPSILON else None
 
 
+@lru_cache(maxsize=256)
 def _all_that_matches(language: SubAutomaton) -> Regex | None:
     """For the texts that a pattern prefers all those it can match; None if that is not known."""
     state = language.state
@@ -174,11 +182,65 @@ def _with_lists(grammar: Grammar) -> Grammar:
     return replace(grammar, rules=rules, terminals=kept)
 
 
-@lru_cache(maxsize=4096)
+def _with_lists_apart(grammar: Grammar) -> Grammar:
+    """Rules in place of terminals that are only large by the lists of words in them."""
+    rules, terminals = dict(grammar.rules), dict(grammar.terminals)
+    for name, terminal in grammar.terminals.items():
+        language = terminal.language
+        if not is_free(terminal) or name in grammar.ignore or name in grammar.captures:
+            continue
+        if not is_large(language) or is_large_as_a_whole(language):
+            continue
+        bnf = Bnf()
+        bnf.add(name, _apart(language, str(terminal)), terminal.place)
+        del terminals[name]
+        rules |= bnf.rules
+        terminals |= bnf.terminals
+    return replace(grammar, rules=rules, terminals=terminals)
+
+
+def _apart(language: Regex, shown: str) -> Expression:
+    """An expression of a language in which each list of words is a part of its own."""
+    if isinstance(language, Words) or not _has_lists(language):
+        return Text(language, shown)
+    match language:
+        case Repeat():
+            high = None if language.high == INFINITE else language.high
+            return expressions.Repeat(_apart(language.body, shown), language.low, high)
+        case Concat():
+            parts: list[Expression] = []
+            for has_lists, run in groupby(language.parts_in_order, _has_lists):
+                parts += (
+                    [_apart(part, shown) for part in run]
+                    if has_lists
+                    else [Text(concat(*run), shown)]
+                )
+            return Sequence((*parts,))
+        case Alt():
+            return Choice(tuple(_apart(part, shown) for part in language.parts))
+    return Text(language, shown)
+
+
+def _has_lists(language: Regex) -> bool:
+    """Whether there are lists of words in a language whose automata are made at once."""
+    return written(language, lists=False) < written(language)
+
+
 def is_large(language: Regex) -> bool:
-    """Whether the automaton of a language has many states."""
-    if written(language) > MANY_STATES:
-        return True
+    """Whether the automaton of a terminal has many states, or takes long to be made."""
+    if isinstance(language, Words):
+        return not has_few_states(language)
+    return written(language) > MANY_STATES or _has_many_states(language)
+
+
+def is_large_as_a_whole(language: Regex) -> bool:
+    """`is_large` for the texts of a grammar, in which a list of words is a terminal of its own."""
+    return written(language, lists=False) > MANY_STATES or _has_many_states(language)
+
+
+@lru_cache(maxsize=4096)
+def _has_many_states(language: Regex) -> bool:
+    """Whether a language that few characters say has many states."""
     whole = _all_that_matches(language) if isinstance(language, SubAutomaton) else None
     try:
         for one in (whole, language):  # the first is found sooner, and has no more states
@@ -206,21 +268,24 @@ def _may_multiply(language: Regex) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def written(language: Regex) -> int:
-    """How many characters there are in an expression whose counts are written out."""
+def written(language: Regex, *, lists: bool = True) -> int:
+    """How many characters there are in an expression whose counts are written out.
+
+    lists: whether those of lists of words count that have automata made at once.
+    """
     match language:
         case Literal():
             return len(language.text)
         case Words():
-            return sum(map(len, language.members()))
+            return sum(map(len, language.members())) if lists or is_large(language) else 1
         case Repeat():
             last = language.low if language.high == INFINITE else language.high
-            return max(1, last) * written(language.body)
+            return max(1, last) * written(language.body, lists=lists)
         case Concat():
-            return written(language.head) + written(language.tail)
+            return written(language.head, lists=lists) + written(language.tail, lists=lists)
         case Alt():
-            return sum(map(written, language.parts))
+            return sum(written(part, lists=lists) for part in language.parts)
         case SubAutomaton():
             whole = _all_that_matches(language)
-            return 1 if whole is None else written(whole)
+            return 1 if whole is None else written(whole, lists=lists)
     return 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from structgen.grammar.ir import Terminal
 from structgen.grammar.lookaround.terminals import of_terminal
 from structgen.grammar.terminals.automata import Automata, automata_of
 from structgen.grammar.terminals.patterns import matches_of
-from structgen.regular.regex import EMPTY, literal
+from structgen.regular.regex import EMPTY, literal, words
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -44,6 +46,26 @@ def test_words_of_a_few_characters_are_like_patterns(pattern: str, ordered: bool
     language, longer, *_ = matches_of(pattern)
     told = of_terminal(Terminal("T", language, longer=longer), ordered)
     assert_alike(told, automata_of(language, longer, ordered))
+
+
+def accepts(found: Automata, text: str) -> bool:
+    """Whether a text is one of the terminal."""
+    state = 0
+    for byte in text.encode():
+        state = int(found.next[state, byte]) if state >= 0 else -1
+    return state >= 0 and bool(found.accepts[state])
+
+
+@given(st.sets(st.text("ab\u00e9\u20ac\U0001f600", min_size=1, max_size=4), min_size=2, max_size=20))
+def test_a_list_of_words_has_one_state_for_what_can_follow(listed: set[str]) -> None:
+    """The trie is merged to the least automaton: by right languages, one by one."""
+    found = automata_of(words(listed), EMPTY, False)
+    data = {word.encode() for word in listed}
+    begins = {word[:size] for word in data for size in range(len(word) + 1)}
+    behind = {frozenset(w[len(b) :] for w in data if w.startswith(b)) for b in begins}
+    assert len(found.next) == len(behind)
+    for text in (*listed, *(a + b for a in listed for b in listed)):
+        assert accepts(found, text) == (text in listed)
 
 
 def assert_alike(told: Automata, made: Automata) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.grammar.terminals.one_end import behind_its_end
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
-from structgen.grammar.terminals.patterns import Matches, matches_behind, matches_of
+from structgen.grammar.terminals.patterns import LONG_LIST, Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
 from structgen.grammar.terminals.python_language import lookbehind_language
 from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse
@@ -44,6 +44,22 @@ def ours(found: Matches, text: str, at: int = 0) -> int | None:
     longest = max((end for end in ends if matches(found.longer, text[at:end])), default=at - 1)
     last = max(inside, default=None)
     return None if last is None or last < longest else last - at
+
+
+@given(
+    st.lists(st.text("ab.", max_size=3), min_size=1, max_size=6),
+    st.sampled_from(["", "(?:{})", "a(?:{})b?"]),
+    st.text("ab.", max_size=7),
+)
+def test_of_a_list_of_texts_the_first_that_fits_matches(
+    listed: list[str], around: str, text: str
+) -> None:
+    """As `re` has it, in whatever order they are listed; long lists are told at once."""
+    far = [f"z{i}" for i in range(LONG_LIST)]
+    pattern = "|".join(map(re.escape, [*listed, *far]))
+    if around:
+        pattern = around.format(pattern)
+    assert ours(matches_of(pattern), text) == length(pattern, text)
 
 
 def behind(pattern: Node, text: str) -> Matches:

@@ -39,29 +39,39 @@ PATTERNS = {  # a grammar, and the pattern of its texts
         sg.Lark(LAST_BUT), r"[ab]*a[ab]{12}\.",
         ["a" * 13 + ".", "ba" * 9 + "."], ["b" * 30 + ".", "a" * 12 + ".", "."],
     ),
-    "a long list": (
-        sg.Lark(f'start: id (" " id)*\nid: {LISTED}'), f"({ANY})( ({ANY}))*",
-        [NAMES[5], f"{NAMES[0]} {NAMES[299]}"], ["name-", f"{NAMES[0]} ", f"{NAMES[0]}1"],
-    ),
 }  # fmt: skip
+SPACED = (
+    f"({ANY})( ({ANY}))*", [NAMES[5], f"{NAMES[0]} {NAMES[299]}"],
+    ["name-", f"{NAMES[0]} ", f"{NAMES[0]}1"],
+)  # fmt: skip
+BRACKETED = (f"<({ANY})>", [f"<{NAMES[5]}>"], ["<name-", "<>", NAMES[0], f"<{NAMES[0]}1>"])
+LISTS = {  # the same with lists of words
+    "alternatives of a rule": (sg.Lark(f'start: id (" " id)*\nid: {LISTED}'), *SPACED),
+    "alternatives of a terminal": (sg.Lark(f'start: ID (" " ID)*\nID: {LISTED}'), *SPACED),
+    "a pattern": (sg.Lark(f'start: ID (" " ID)*\nID: /{ANY}/'), *SPACED),
+    "a rule in GBNF": (sg.Gbnf(f'root ::= id (" " id)*\nid ::= {LISTED}'), *SPACED),
+    "a terminal with a list in it": (sg.Lark(f'start: ID\nID: "<" ({LISTED}) ">"'), *BRACKETED),
+    "a sequence in GBNF": (sg.Gbnf(f'root ::= "<" ({LISTED}) ">"'), *BRACKETED),
+}
+ALL = PATTERNS | LISTS
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", ALL)
 def test_texts_are_those_of_the_pattern(name: str) -> None:
-    """Each is read as a regular language; by Python's `re` the verdicts are the same."""
-    spec, pattern, fits, fails = PATTERNS[name]
+    """Lists of words are terminals; all else is a regular language. By `re` the verdicts agree."""
+    spec, pattern, fits, fails = ALL[name]
     automaton = spec.automaton()
-    assert isinstance(automaton, Engine)
+    assert isinstance(automaton, GrammarAutomaton if name in LISTS else Engine)
     for text in fits + fails:
         at, _ = automaton.run(automaton.start, text.encode())
         assert (at >= 0 and automaton.is_accepting(at)) == (text in fits)
         assert bool(re.fullmatch(pattern, text)) == (text in fits)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", ALL)
 def test_masks_are_what_single_tokens_do(name: str) -> None:
     """Also where a bound is too far for any token to reach."""
-    spec, _, fits, _ = PATTERNS[name]
+    spec, _, fits, _ = ALL[name]
     pieces = [b"<end>", b"a", b"ab", b"ba.", b" ", b"\n", b" b", b">", b"<", b"\\", b"\\>", b"\\a",
               b"a>", b"name-", b"00", b";", b".", b"1 n", b"aaaaaaaaaaaa", b"a\\"]  # fmt: skip
     every = [bytes((i,)) for i in range(256) if bytes((i,)) not in pieces]
@@ -78,7 +88,7 @@ def test_masks_are_what_single_tokens_do(name: str) -> None:
 
 
 RECURSIVE = f"""
-start: "(" start* ")" | id | TEXT
+start: "(" start* ")" | id | TEXT "."
 id: {LISTED}
 TEXT: /'[a-z]{{0,300}}'/
 """
@@ -90,8 +100,8 @@ def test_in_a_recursive_grammar_they_are_languages_inside() -> None:
     automaton = spec.automaton()
     assert isinstance(automaton, NestingAutomaton)
     long = "'" + "a" * 300
-    texts = [NAMES[3], "()", f"({NAMES[3]}{NAMES[4]}('abc'))", "('a')'", "(name-)", f"{long}'"]
-    for text in (*texts, f"{long}a'"):
+    texts = [NAMES[3], "()", f"({NAMES[3]}{NAMES[4]}('abc'.))", "('a'.)'", "(name-)", f"{long}'."]
+    for text in (*texts, "'a'", f"{long}a'."):
         try:
             real.parse(text)
             fits = True
@@ -104,7 +114,7 @@ def test_in_a_recursive_grammar_they_are_languages_inside() -> None:
 def test_a_saved_one_is_loaded(tmp_path: object) -> None:
     """Of both kinds, with the same masks."""
     vocabulary = sg.Vocabulary([b"<end>", *(bytes((i,)) for i in range(256))], eos_ids=[0])
-    for i, spec in enumerate((sg.Lark(RECURSIVE), *(found[0] for found in PATTERNS.values()))):
+    for i, spec in enumerate((sg.Lark(RECURSIVE), *(found[0] for found in ALL.values()))):
         constraint = sg.compile(spec, vocabulary)
         constraint.mask_view(constraint.start)
         path = f"{tmp_path}/{i}.sgc"
