@@ -113,6 +113,26 @@ def distances(nexts, found):  # type: ignore[no-untyped-def]
     return numba.int64(0)
 
 
+@lean(INT(I32_2, I32, I32))
+def in_order(nexts, order, place):  # type: ignore[no-untyped-def]
+    """List the states that state 0 leads to, as bytes lead to them, breadth first: how many.
+
+    nexts: int32[states, 256], -1 dead. order: int32[states], set to the states listed. place:
+    int32[states], -1 at first, set to the place of each in `order`.
+    """
+    order[0] = place[0] = 0
+    count, at = numba.int64(1), numba.int64(0)
+    while at < count:
+        for byte in range(nexts.shape[1]):
+            after = numba.int64(nexts[order[at], byte])
+            if after >= 0 and place[after] < 0:
+                place[after] = count
+                order[count] = after
+                count += 1
+        at += 1
+    return count
+
+
 @lean(INT(I32_2, I32, I32, I32))
 def refined(nexts, number, fresh, slots):  # type: ignore[no-untyped-def]
     """The minimal DFA that tells apart states with different numbers (E. Moore): how many states.
@@ -183,11 +203,12 @@ def words_read(letters, starts, nexts, ends):  # type: ignore[no-untyped-def]
 
 @lean(INT(I32_2, I32, I32, I32))
 def merged(nexts, ends, number, slots):  # type: ignore[no-untyped-def]
-    """Merge equal states of a DFA without loops, in linear time (D. Revuz, 1992): how many are left.
+    """Merge equal states of a DFA without loops, in linear time (D. Revuz, 1992): how many stay.
 
-    nexts: int32[states, classes], -1 dead, all steps to greater numbers; steps of states that are
-    left are set to lead to such. ends: int32[states]. number: int32[states], set to the state that
-    stands for each, itself if it is left. slots: int32[s], -1 at first, s a power of two > 2 states.
+    nexts: int32[states, classes], -1 dead, all steps to greater numbers; steps of states that stay
+    are set to lead to such. ends: int32[states]. number: int32[states], set to the state that
+    stands for each, itself if it stays. slots: int32[s], -1 at first, s a power of two, s > 2
+    states.
     """
     last = slots.shape[0] - 1
     found = numba.int64(0)

@@ -21,16 +21,19 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
 from structgen.grammar.analysis.follow_sets import members
+from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
+from structgen.util.arrays import with_room
 from structgen.util.cancellation import checkpoint
 
 Ints = npt.NDArray[Any]
 Span = tuple[int, int, int]  # first and last code point, class
 Condition = Callable[[int], bool]
+SOME_STATES = 16  # for which there is room at first
 FEW_POSITIONS = 64  # of an expression alone, whose sets are found in Python
 
 
@@ -232,12 +235,20 @@ def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
         cells = _at(blocks[:, None] * width + np.arange(width), points, kinds)
         numbers = {b"\xff" * cells.itemsize * width: -1}
         places: list[int] = []
-        for at, row in enumerate(map(bytes, cells)):
+        listed = _keys(cells)
+        for at, row in enumerate(listed):
             if numbers.setdefault(row, len(numbers) - 1) == len(places):
                 places.append(at)
-        points, kinds = blocks, np.array([numbers[row] for row in map(bytes, cells)])
+        points, kinds = blocks, np.array([numbers[row] for row in listed])
         found.append(_Digit(cells[places], lead + first_bytes, _at(first_bytes, points, kinds)))
     return (*found,)
+
+
+def _keys(rows: Ints) -> list[bytes]:
+    """The bytes of each row of a matrix, by which equal rows are found."""
+    whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+    found: list[Any] = np.ascontiguousarray(rows).view(whole).reshape(-1).tolist()
+    return found
 
 
 def _at(code: Ints, points: Ints, kinds: Ints) -> Ints:
@@ -265,7 +276,8 @@ class _ByteDfa:
         self._ascii = np.full(LAST_ASCII + 1, -1, np.int32)  # the class of each character
         for first, last, kind in classes:
             self._ascii[first : last + 1] = kind
-        self._rows: list[npt.NDArray[np.int32]] = []
+        self._table = np.full((SOME_STATES, 256), -1, np.int32)  # with room for more
+        self._count = 0
         self._numbers: dict[Hashable, int] = {np.full(1 << DIGIT, -1, np.int32).tobytes(): -1}
         self._by_class: list[tuple[int, list[int]]] = []  # states, what each class leads to
         self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
@@ -275,83 +287,78 @@ class _ByteDfa:
         """The state between characters that stands for something."""
         found = self._numbers.get(what)
         if found is None:
-            found = self._numbers[what] = self._new()
+            found = self._numbers[what] = self._new(1)
             self.between.append((found, what))
         return found
 
-    def _new(self) -> int:
-        if len(self._rows) >= self._most:
+    def _new(self, more: int) -> int:
+        """The first of some new states, of which nothing is known yet."""
+        first, self._count = self._count, self._count + more
+        if self._count > self._most:
             raise too_large(self._most)
-        self._rows.append(np.full(256, -1, np.int32))
-        return len(self._rows) - 1
+        if self._count > len(self._table):
+            self._table = with_room(self._table, self._count, -1)
+        return first
 
     def explore(self, state: int, moves: Iterable[tuple[int, int, Hashable]]) -> None:
         """Find what each byte does in a state.
 
         moves: spans of code points, ascending, and what they lead to.
         """
-        row, multibyte = self._rows[state], []
+        plain, multibyte = [], []
         to: dict[int, int] = {}
         for low, high, after in moves:
             target = self.number(after)
             if low <= LAST_ASCII:
-                row[low : min(high, LAST_ASCII) + 1] = target
+                plain.append((low, min(high, LAST_ASCII) + 1, target))
             if high > LAST_ASCII:
                 multibyte.append((low, high, to.setdefault(target, len(to))))
-        self._explore_multibyte(row, multibyte, [*to])
+        for low, behind, target in plain:
+            self._table[state, low:behind] = target
+        self._explore_multibyte(state, multibyte, [*to])
 
     def explore_classes(self, state: int, moves: Iterable[int]) -> None:
         """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
-        row, to = self._rows[state], [self.number(after) if after else -1 for after in moves]
+        to = [self.number(after) if after else -1 for after in moves]
         self._by_class.append((state, [*to, -1]))
         key = tuple([to[kind] for kind in self._multibyte_kinds])
         if max(key, default=-1) < 0:
             return
         if key not in self._leads:
-            self._explore_multibyte(row, self._multibyte, to)
-            self._leads[key] = row[LAST_ASCII + 1 :]
-        row[LAST_ASCII + 1 :] = self._leads[key]
+            self._explore_multibyte(state, self._multibyte, to)
+            self._leads[key] = self._table[state, LAST_ASCII + 1 :].copy()
+        self._table[state, LAST_ASCII + 1 :] = self._leads[key]
 
-    def _explore_multibyte(self, row: Ints, spans: Iterable[Span], to: list[int]) -> None:
-        """Fill in what the first bytes of characters behind ASCII do.
+    def _explore_multibyte(self, state: int, spans: Iterable[Span], to: list[int]) -> None:
+        """Find what the first bytes of characters behind ASCII do in a state.
 
         spans: of code points, each with its number in `to`, which has the states.
         """
         states = np.array([*to, -1], np.int32)  # the last for no span
         for rows, first_bytes, behind in _digits((*spans,)):
-            states = np.array([*map(self._inner, states[rows]), -1], np.int32)
-            row[first_bytes] = states[behind]
+            states = self._inner(states[rows])
+            self._table[state, first_bytes] = states[behind]
 
-    def _inner(self, row: Ints) -> int:
-        """The state inside a character with this row, -1 where it leads nowhere."""
-        key = row.tobytes()
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = self._new()
-            self._rows[found][FIRST_CONTINUATION : FIRST_CONTINUATION + len(row)] = row
-        return found
+    def _inner(self, rows: Ints) -> Ints:
+        """The states inside a character with these rows, -1 where one leads nowhere; -1 behind."""
+        keys, numbers = _keys(rows) if len(rows) else [], self._numbers
+        fresh = {key: i for i, key in enumerate(keys) if key not in numbers}
+        if fresh:
+            first = self._new(len(fresh))
+            numbers |= zip(fresh, range(first, self._count), strict=True)
+            inside = slice(FIRST_CONTINUATION, FIRST_CONTINUATION + (1 << DIGIT))
+            self._table[first : self._count, inside] = rows[[*fresh.values()]]
+        return np.array([*map(numbers.__getitem__, keys), -1], np.int32)
 
     def in_order(self) -> tuple[npt.NDArray[np.int32], list[int]]:
         """The rows of states, in the order in which bytes lead to them, and which states these are.
 
         int32[n, 256], -1 dead.
         """
-        rows = np.array(self._rows)
+        rows = self._table[: self._count]
         if self._by_class:
             states, to = zip(*self._by_class, strict=True)
             rows[[*states], : LAST_ASCII + 1] = np.array(to, np.int32)[:, self._ascii]
-        listed = rows.tolist()
-        between = {state for state, _ in self.between}
-        places = {0: 0, -1: -1}
-        order = [0]
-        for state in order:
-            row = listed[state]
-            if state not in between:
-                row = row[FIRST_CONTINUATION : FIRST_CONTINUATION + (1 << DIGIT)]
-            for to in dict.fromkeys(row):
-                if places.setdefault(to, len(order)) == len(order):
-                    order.append(to)
-        if order == [*range(len(rows))]:
-            return rows, order
-        place = np.array([places.get(state, -1) for state in range(-1, len(rows))], np.int32)
-        return place[rows[order] + 1], order
+        order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
+        order = order[: kernels("grammar.terminals").in_order(rows, order, place[:-1])]
+        return place[rows[order]], order.tolist()

@@ -1,10 +1,10 @@
 r"""Patterns whose match from a place has one end at most, so that what is tried first is no matter.
 
-So are strings, which end with their only quote, and words and numbers that nothing of their own
-kind may follow (`(in|int)\b`, `\d+(\.\d+)?(?![\w.])`). Shown by the positions of V. Glushkov's
-automaton: wherever a match may end, each character with which the pattern could go on is one that
-must not follow the match. Of large counts only matters that a part repeats: without its bounds it
-has no fewer ends.
+So are strings, which end with their only quote, words and numbers that nothing of their own kind
+may follow (`(in|int)\b`, `\d+(\.\d+)?(?![\w.])`), and what ends in a sign (`\w+ *=>(?! *\{)`).
+Shown by the positions of V. Glushkov's automaton: wherever a match may end, each character with
+which the pattern could go on is one that must not follow the match. Of large counts only matters
+that a part repeats: without its bounds it has no fewer ends.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from structgen.grammar.terminals.python_regex import (
     OneChar,
     Sequence,
     has_assertions,
+    width,
 )
 from structgen.regular.charset import NONE, CharSet, refine, union_all
-from structgen.regular.regex import EMPTY, Regex, alt, chars, concat
+from structgen.regular.regex import EMPTY, Regex, alt, concat
 
 _MOST = 1000  # positions, and sets of them
 _FEW = 4  # turns of a loop that are written out
@@ -46,7 +47,7 @@ class _OtherError(Exception):
 
 
 def behind_its_end(node: Node) -> Regex | None:
-    """The matches of a pattern with one character more that must not follow them.
+    """The matches of a pattern with what must not follow them, mostly one character.
 
     None where a match may end in several places, may be empty, or that is not known.
     """
@@ -120,6 +121,10 @@ class _Positions:
                 return body._replace(empty=NONE) if node.low == 0 else body
             case Look(body=OneChar(chars=of), behind=False, negative=True) if at_end:
                 return _Ends([], {}, of)
+            case Look(body=body, behind=False, negative=True) if at_end and not (
+                has_assertions(body) or width(body).least == 0
+            ):
+                return _Ends([], {}, NONE)  # no character by itself rules the end out
             case _:
                 raise _OtherError
 
@@ -150,13 +155,13 @@ class _Positions:
 
 
 def _forbidden(node: Node) -> Regex:
-    """The matches of each way through a pattern, with a character that must not follow there."""
+    """The matches of each way through a pattern, with what must not follow there."""
     if not has_assertions(node):
         return EMPTY
     if isinstance(node, Branch):
         return alt(*map(_forbidden, node.parts))
     *parts, last = node.parts if isinstance(node, Sequence) else (node,)
     before = language_of(Sequence((*parts,)))
-    if isinstance(last, Look) and isinstance(last.body, OneChar):
-        return concat(before, chars(last.body.chars))
+    if isinstance(last, Look):
+        return concat(before, language_of(last.body))
     return concat(before, _forbidden(last))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from re import _constants as sre
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structgen.regular.charset import ALL, CharSet, union_all
 
@@ -36,6 +35,7 @@ _UNICODE: dict[str, Callable[[Any], Any]] = {
 # Planes 4 to 13 hold no assigned character yet; 15 and 16 are private: no class has any of them.
 _ASSIGNED = ((0, 0xD7FF), (0xE000, 0x3FFFF), (0xE0000, 0xE0FFF))
 _ASCII = 128
+_SPAN = 1 << 13  # characters that are looked at together: few, so that no memory is taken anew
 _BLOCK = 128  # characters of which it is asked at once whether one has another case
 _CASED_AS_ASCII = f"{string.ascii_letters}\u0130\u0131\u017f\u212a"  # what ASCII letters match
 
@@ -112,9 +112,7 @@ def _any_case(pattern: str, flags: int, plain: CharSet, *, ascii_only: bool) -> 
 @cache
 def _cased() -> str:
     """All characters that have another case."""
-    text = _every_character().tobytes().decode("utf-32-le")
-    blocks = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
-    some = "".join(b for b in blocks if b.lower() != b or b.upper() != b)
+    some = "".join(b for b in _blocks() if b.lower() != b or b.upper() != b)
     return "".join(c for c in some if c.lower() != c or c.upper() != c)
 
 
@@ -124,15 +122,20 @@ def _scanned(name: str, flags: int) -> CharSet:
     plain = CharSet.chars("".join(re.findall(name, "".join(map(chr, range(_ASCII))), flags)))
     if flags & re.ASCII:
         return plain
-    codes = _every_character()
-    is_member = _UNICODE[name](codes.view("U1"))
-    bounds = np.flatnonzero(np.diff(is_member, prepend=False, append=False))
-    firsts, lasts = codes[bounds[::2]].tolist(), codes[bounds[1::2] - 1].tolist()
-    return plain | CharSet.of([*zip(firsts, lasts, strict=True)])
+    found: list[tuple[int, int]] = []
+    for low, high in _ASSIGNED:
+        for at in range(low, high + 1, _SPAN):
+            codes = np.arange(at, min(at + _SPAN, high + 1), dtype="<u4")
+            inside = np.zeros(len(codes) + 2, np.bool_)  # nothing is a member before and behind
+            inside[1:-1] = _UNICODE[name](codes.view("U1"))
+            bounds = at + np.flatnonzero(inside[1:] != inside[:-1])
+            found += zip(bounds[::2].tolist(), (bounds[1::2] - 1).tolist(), strict=True)
+    return plain | CharSet.of(found)
 
 
-@cache
-def _every_character() -> npt.NDArray[np.uint32]:
-    """uint32[n]: all characters that may be in some class, in order."""
-    spans = [np.arange(low, high + 1, dtype="<u4") for low, high in _ASSIGNED]
-    return np.concatenate(spans)
+def _blocks() -> Iterator[str]:
+    """All characters that may be in some class, in order, some at a time."""
+    for low, high in _ASSIGNED:
+        for at in range(low, high + 1, _BLOCK):
+            codes = np.arange(at, min(at + _BLOCK, high + 1), dtype="<u4")
+            yield codes.tobytes().decode("utf-32-le")

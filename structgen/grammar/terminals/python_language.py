@@ -81,8 +81,10 @@ def _translated(node: Node) -> ecma.Node:
         case Sequence():
             parts: list[ecma.Node] = []
             for is_text, run in groupby(node.parts, lambda part: bool(_character(part))):
-                text = [literal("".join(map(_character, run)))] if is_text else []
-                parts += text or map(_translated, run)
+                if is_text:
+                    parts.append(literal("".join(map(_character, run))))
+                else:
+                    parts += map(_translated, run)
             if all(isinstance(part, Regex) for part in parts):
                 return concat(*(part for part in parts if isinstance(part, Regex)))
             return ecma.Sequence(tuple(parts))

@@ -210,11 +210,10 @@ def _apart(language: Regex, shown: str) -> Expression:
         case Concat():
             parts: list[Expression] = []
             for has_lists, run in groupby(language.parts_in_order, _has_lists):
-                parts += (
-                    [_apart(part, shown) for part in run]
-                    if has_lists
-                    else [Text(concat(*run), shown)]
-                )
+                if has_lists:
+                    parts += [_apart(part, shown) for part in run]
+                else:
+                    parts.append(Text(concat(*run), shown))
             return Sequence((*parts,))
         case Alt():
             return Choice(tuple(_apart(part, shown) for part in language.parts))

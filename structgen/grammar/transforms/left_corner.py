@@ -18,7 +18,7 @@ counts behind a left corner: C\X is the same for all rules that differ in nothin
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -105,7 +105,7 @@ class _Builder:
         self.width = self._widths(widths)
         self.owner: dict[Item, tuple[int, int]] = {}
         self.behind: dict[Item, Item] = {}
-        self.skips: dict[Item, list[Item]] = {}
+        self.skips: dict[Item, Sequence[Item]] = {}
         self.tails: dict[Item, tuple[int, int]] = {}
         self.calls: dict[int, dict[int, list[Item]]] = {}
         self.corners: dict[int, dict[int, list[Item]]] = {}
@@ -305,13 +305,10 @@ class _Builder:
         listed = sorted((r for r in self.owner if r != EMPTY_ITEM), key=head)
         number = {item: i for i, item in enumerate(listed, 2)} | {EMPTY_ITEM: 0}
         every: list[Item | None] = [EMPTY_ITEM, None, *listed]
-        nothing: list[Item] = []
         owners = [(self.n - 1,) * 2 if r is None else self.owner[r] for r in every]
         costs = self._costs(self.owner)
         after = [-1 if r is None or r not in self.behind else number[self.behind[r]] for r in every]
-        skips = [
-            nothing if r is None else [number[o] for o in self.skips.get(r, nothing)] for r in every
-        ]
+        skips = [[number[o] for o in self.skips.get(r, ())] if r else [] for r in every]
         entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
         for called, calls in self.calls.items():
             found = {(t, number[item]) for t, items in calls.items() for item in items}

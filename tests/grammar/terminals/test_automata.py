@@ -56,7 +56,9 @@ def accepts(found: Automata, text: str) -> bool:
     return state >= 0 and bool(found.accepts[state])
 
 
-@given(st.sets(st.text("ab\u00e9\u20ac\U0001f600", min_size=1, max_size=4), min_size=2, max_size=20))
+@given(
+    st.sets(st.text("ab\u00e9\u20ac\U0001f600", min_size=1, max_size=4), min_size=2, max_size=20)
+)
 def test_a_list_of_words_has_one_state_for_what_can_follow(listed: set[str]) -> None:
     """The trie is merged to the least automaton: by right languages, one by one."""
     found = automata_of(words(listed), EMPTY, False)
