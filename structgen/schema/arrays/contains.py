@@ -10,19 +10,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count as numbered
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.schema.arrays.matcher import ArrayMatcher
 from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
+from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import ArrayAlt
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
-
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
 
 MAX_STEPS = 20_000  # of one search for the rest of an array
 
@@ -47,7 +45,7 @@ class ItemProgress(NamedTuple):
 class ContainsMatcher(ArrayMatcher):
     """The matcher of one array alternative that counts items."""
 
-    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+    def __init__(self, alt_: ArrayAlt, costs: FiniteValues) -> None:
         super().__init__(alt_, costs)
         self._least_rest: dict[ItemProgress, int | None] = {}
 

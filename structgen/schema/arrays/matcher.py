@@ -8,16 +8,13 @@ number of items read, which stops growing where more make no difference. `arrays
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from structgen.schema.normal_form.expressions import Expr
+from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import ArrayAlt
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
 from structgen.util.cached import cached_attribute
-
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
 
 
 class ArrayMatcher:
@@ -28,7 +25,7 @@ class ArrayMatcher:
     #: the strings that may come once each, if the items are exactly that
     listed_words: list[str] | None = None
 
-    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+    def __init__(self, alt_: ArrayAlt, costs: FiniteValues) -> None:
         self.alt = alt_
         self._costs = costs
         self.child = alt_.child

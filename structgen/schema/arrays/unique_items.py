@@ -17,7 +17,7 @@ without which later items cannot be matched is reserved for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.nodes import is_length_bound
@@ -26,15 +26,16 @@ from structgen.regular.regex import INFINITE, Regex
 from structgen.regular.words import is_spellable
 from structgen.schema.arrays.contains import ContainsMatcher, ItemProgress
 from structgen.schema.normal_form.expressions import Expr, conjoin
-from structgen.schema.normal_form.finite_values import MAX_VALUES, has_perfect_matching
+from structgen.schema.normal_form.finite_values import (
+    MAX_VALUES,
+    FiniteValues,
+    has_perfect_matching,
+)
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.normal_form.progress import CostOf, Transition
 from structgen.schema.values import Members, Value
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
-
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
 
 MAX_SEQUENCES = 2000  # ways to distribute the items that are left over counted children
 
@@ -44,7 +45,7 @@ Domain = list[Value] | None  # the values of an item; None: more than there are 
 class UniqueItemsMatcher(ContainsMatcher):
     """The matcher of an alternative with `uniqueItems`. Its costs are lower bounds."""
 
-    def __init__(self, alt_: ArrayAlt, costs: Costs) -> None:
+    def __init__(self, alt_: ArrayAlt, costs: FiniteValues) -> None:
         super().__init__(alt_, costs)
         self._order_met: dict[
             Value, int

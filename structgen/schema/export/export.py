@@ -7,7 +7,6 @@ checked against the rules of the dialect (`export.rules`) before it is returned.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -21,14 +20,14 @@ from structgen.schema.export import containers
 from structgen.schema.export import scalars as dialect_scalars
 from structgen.schema.export.dialects import NUMBER_TYPES, Loss, ProviderDialect, dialect
 from structgen.schema.export.rules import DEFINITION, violations
+from structgen.schema.export.writer import Exported, Writer
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS, TYPES
-from structgen.schema.normal_form.cases import Case, Cases, Effect, Members, pointer_of
+from structgen.schema.normal_form.cases import Case, Members, pointer_of
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
-from structgen.schema.report.inspection import Inspection
 from structgen.schema.report.slips import COMPANIONS
 from structgen.schema.values import rounded
 from structgen.util.json_pointer import escape_pointer, unescape_pointer
@@ -45,8 +44,6 @@ WRITTEN = frozenset(TYPE_OF) - {
 }  # fmt: skip
 
 _BASIC = set(TYPES) - {"integer"}
-
-Exported = dict[str, Any]
 
 
 def export_schema(
@@ -75,35 +72,14 @@ def export_schema(
     return exporter.root(), tuple(exporter.losses)
 
 
-class Exporter:
-    """Writes one schema in one dialect. losses: what has been lost so far, each once."""
+class Exporter(Writer):
+    """Writes one schema in one dialect."""
 
     def __init__(self, spec: Any, to: ProviderDialect) -> None:
-        self.dialect = to
-        self.inspection = Inspection(spec)
-        for visit in self.inspection.visits:
-            for problem in visit.problems.values():
-                if isinstance(problem.error, SpecError):
-                    raise problem.error
-        self.schemas = self.inspection.schemas
-        self.losses: dict[Loss, None] = {}
-        self.cases = Cases(self.schemas, self.lose)
+        super().__init__(spec, to)
         self._names: dict[frozenset[Atom], str] = {}
         self._definitions: dict[str, Exported] = {}
         self._open: set[frozenset[Atom]] = set()
-        self._optional = 0  # optional keys written so far
-
-    def lose(self, atom: Atom, keyword: str, effect: Effect, message: str, *path: str) -> None:
-        """Note a loss at a keyword of a subschema, or at a path below it."""
-        below = path or ((keyword,) if keyword in atom.value else ())
-        self.losses[Loss(pointer_of(atom, *below), keyword, effect, message)] = None
-
-    def beyond_limit(self, optional: list[str]) -> list[str]:
-        """The optional keys of an object that exceed the limit of the dialect."""
-        most = self.dialect.limits.optional
-        room = len(optional) if most is None else max(most - self._optional, 0)
-        self._optional += min(room, len(optional))
-        return optional[room:]
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -136,10 +112,7 @@ class Exporter:
         return body
 
     def write(self, expr: Expr, at: str) -> Exported | None:
-        """The schema of an expression, by reference where it has a name; None if nothing fits.
-
-        at: where the original has it, for losses.
-        """
+        """See `Writer.write`: by reference where the expression has a name."""
         expr, referred = self.cases.follow(expr)
         if not expr:
             return self._anything(at)
@@ -184,24 +157,6 @@ class Exporter:
         common = [a for a in cases[0] if all(a in case for case in cases)] if cases else []
         whole = self.union([part for case in cases if (part := self._case(case, common))])
         return None if whole is None else self._notes(common) | whole
-
-    def union(self, branches: list[Exported]) -> Exported | None:
-        """One schema for several, any of which may fit; None for none."""
-        flat = [part for branch in branches for part in _parts(branch)]
-        distinct = list({json.dumps(part, sort_keys=True): part for part in flat}.values())
-        if len(distinct) < 2:
-            return distinct[0] if distinct else None
-        if not any(part == {"type": "null"} for part in distinct):
-            return {"anyOf": distinct}
-        others = [part for part in distinct if part != {"type": "null"}]
-        if self.dialect.null == "nullable":
-            joined = others[0] if len(others) == 1 else {"anyOf": others}
-            return joined | {"nullable": True}
-        only = others[0]
-        plain = isinstance(only.get("type"), str) and not {"enum", "const"} & only.keys()
-        if len(others) == 1 and plain:
-            return only | {"type": [only["type"], "null"]}
-        return {"anyOf": distinct}
 
     def _case(self, case: Case, common: list[Atom]) -> Exported | None:
         members = [(atom, self.cases.effective(atom)) for atom in case]
@@ -348,16 +303,3 @@ class Exporter:
                 if keyword in self.dialect.common and keyword != "nullable":
                     found.setdefault(keyword, schema[keyword])
         return found
-
-
-def _parts(schema: Exported) -> list[Exported]:
-    """The branches of a union, with null as one of its own; of another schema, itself."""
-    if schema.keys() == {"anyOf"}:
-        return [part for branch in schema["anyOf"] for part in _parts(branch)]
-    null = {"type": "null"}
-    if isinstance(schema.get("type"), list):
-        name = next(name for name in schema["type"] if name != "null")
-        return [schema | {"type": name}, null]
-    if schema.get("nullable") is True:
-        return [*_parts({k: v for k, v in schema.items() if k != "nullable"}), null]
-    return [schema]

@@ -1,28 +1,25 @@
-"""Normal forms of JSON values (`enum`, `const`), and the values that a subschema lists."""
+"""Normal forms of JSON values (`enum`, `const`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
 from structgen.regular.regex import Regex, alt, matches, words
-from structgen.schema.normal_form.expressions import FALSE, Values
+from structgen.schema.keywords.subschemas import Subschemas
+from structgen.schema.normal_form.expressions import FALSE
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, PropertyGroup
-from structgen.schema.values import Written, value_of, written
-
-if TYPE_CHECKING:
-    from structgen.schema.keywords.schemas import Schemas
-    from structgen.schema.references.vocabularies import Dialect
+from structgen.schema.values import Written, written
 
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
 LARGE = 10**21  # whole numbers from here on are in no run
 
 
-def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
+def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
     """The normal form of exactly these JSON values; `location` is where they are listed."""
     if set(map(type, values)) == {str}:  # as most are
         return NormalForm(string=words(values))
@@ -38,7 +35,7 @@ def constants(schemas: Schemas, values: list[Any], location: Callable[[], str]) 
     )
 
 
-def _constant_numbers(schemas: Schemas, numbers: list[Any]) -> Iterator[Regex]:
+def _constant_numbers(schemas: Subschemas, numbers: list[Any]) -> Iterator[Regex]:
     """The language of each number, or one for a run of numbers at equal distances.
 
     Where spelling is natural, a number that is not in a run is written as the schema has it.
@@ -75,26 +72,15 @@ def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
     return end, step
 
 
-def _constant_number(schemas: Schemas, value: Fraction) -> Regex:
+def _constant_number(schemas: Subschemas, value: Fraction) -> Regex:
     return words([str(value)]) if schemas.natural else equal_to(value)
 
 
-def _constant_array(schemas: Schemas, value: list[Any], location: str) -> ArrayAlt:
+def _constant_array(schemas: Subschemas, value: list[Any], location: str) -> ArrayAlt:
     items = tuple(schemas.constant(v, f"{location}/{i}") for i, v in enumerate(value))
     return ArrayAlt(((items, FALSE),), len(value), len(value))
 
 
-def _constant_object(schemas: Schemas, value: dict[str, Any], location: str) -> ObjectAlt:
+def _constant_object(schemas: Subschemas, value: dict[str, Any], location: str) -> ObjectAlt:
     named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
     return ObjectAlt((PropertyGroup(named, (), FALSE),), tuple(value))
-
-
-def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
-    """The values that `enum` and `const` of a subschema leave."""
-    schema, found = dialect.effective(schema), None
-    if isinstance(schema.get("enum"), list):
-        found = frozenset(map(value_of, schema["enum"]))
-    if "const" in schema and dialect.draft > 4:
-        constant = frozenset((value_of(schema["const"]),))
-        found = constant if found is None else found & constant
-    return found

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from structgen.regular.infinite import few_words
 from structgen.regular.regex import (
@@ -38,6 +37,7 @@ from structgen.schema.keywords.scalars import (
     pattern,
 )
 from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.keywords.subschemas import Subschemas
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
 from structgen.schema.normal_form.alternatives import simplified
 from structgen.schema.normal_form.combination import clauses_of, conjunction, disjunction
@@ -52,9 +52,6 @@ from structgen.schema.normal_form.forms import (
     PropertyGroup,
 )
 from structgen.schema.normal_form.logic import overlapping, telling_keys
-
-if TYPE_CHECKING:
-    from structgen.schema.keywords.schemas import Schemas
 
 MOST_WORDS = 64  # keys that a pattern may have to be replaced by these names
 MOST_NAMES = 1000  # names that patterns of one schema are replaced by
@@ -334,7 +331,7 @@ LAST = ("unevaluatedProperties", "unevaluatedItems")  # run last: the others say
 _is_last = LAST.__contains__
 
 
-def build(schemas: Schemas, atom: Atom) -> NormalForm:
+def build(schemas: Subschemas, atom: Atom) -> NormalForm:
     """The normal form of one subschema: the conjunction of its keywords, left to right."""
     s = Subschema(schemas, atom)
     done: set[Keyword] = set(OTHERS) if schemas.only_strings else set()

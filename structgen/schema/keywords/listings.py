@@ -1,11 +1,13 @@
-"""Whether a subschema has nothing but constants: those that fit, or those that do not."""
+"""The constants that a subschema lists, and whether it has nothing else."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from structgen.schema.keywords.copies import ANNOTATIONS
-from structgen.schema.normal_form.expressions import OneOf
+from structgen.schema.normal_form.expressions import OneOf, Values
+from structgen.schema.references.vocabularies import Dialect
+from structgen.schema.values import value_of
 
 
 def is_listing(value: Any) -> bool:
@@ -24,6 +26,17 @@ def is_listing(value: Any) -> bool:
 def excludes_listing(schema: dict[str, Any]) -> bool:
     """Whether a subschema has nothing but `not` of some constants."""
     return "not" in schema and schema.keys() - ANNOTATIONS == {"not"} and is_listing(schema["not"])
+
+
+def listed(schema: dict[str, Any], dialect: Dialect) -> Values:
+    """The values that `enum` and `const` of a subschema leave."""
+    schema, found = dialect.effective(schema), None
+    if isinstance(schema.get("enum"), list):
+        found = frozenset(map(value_of, schema["enum"]))
+    if "const" in schema and dialect.draft > 4:
+        constant = frozenset((value_of(schema["const"]),))
+        found = constant if found is None else found & constant
+    return found
 
 
 def _type_of(value: Any) -> str:

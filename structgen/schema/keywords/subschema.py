@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.numbers.language import to_fraction
+from structgen.schema.keywords.subschemas import Subschemas
 from structgen.schema.normal_form.combination import Where, conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm, ObjectAlt
 from structgen.schema.values import dumps
 from structgen.util.json_pointer import location, pointer_to
-
-if TYPE_CHECKING:
-    from structgen.schema.keywords.schemas import Schemas
-
 
 _FREE = {name: getattr(ANYTHING, name) for name in NormalForm.__dataclass_fields__}
 
@@ -29,7 +26,7 @@ class Subschema:
     The argument of every keyword function: they read `schema`, and call `require` or `only`.
     """
 
-    def __init__(self, schemas: Schemas, atom: Atom) -> None:
+    def __init__(self, schemas: Subschemas, atom: Atom) -> None:
         self.schemas = schemas
         self.atom = atom
         self.dialect = schemas.place(atom).dialect

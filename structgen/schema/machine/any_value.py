@@ -13,7 +13,7 @@ from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.pushdown.machine import NOTHING_PREPARED, Prepared
 from structgen.errors import BudgetError
 from structgen.schema.machine.machine import JsonMachine
-from structgen.schema.normal_form.costs import Costs
+from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.expressions import TRUE, Expr
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.values import Value
@@ -31,9 +31,6 @@ class _Anything:
     def negation(self, _expr: Expr) -> NoReturn:
         _only_one()
 
-    def shortest_value(self, _costs: Costs, _form: NormalForm) -> NoReturn:
-        _only_one()
-
     def one_of(self, _values: frozenset[Value]) -> NoReturn:
         _only_one()
 
@@ -41,14 +38,18 @@ class _Anything:
         _only_one()
 
 
+def _no_value(_matchers: Matchers, _form: NormalForm) -> NoReturn:
+    _only_one()
+
+
 def _only_one() -> NoReturn:
     raise BudgetError("a value of any kind was restricted", hint="please report this schema")
 
 
 @lru_cache(maxsize=64)
-def free_costs(declared: bool, gap: int) -> Costs:
+def free_costs(declared: bool, gap: int) -> Matchers:
     """The costs of values of any kind, and their matchers."""
-    return Costs(_Anything(), declared, gap)
+    return Matchers(_Anything(), declared, gap, _no_value)
 
 
 @lru_cache(maxsize=64)

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from structgen.automata.pushdown.machine import Capture, Frame, Stack
 from structgen.regular.regex import Regex
 from structgen.schema.arrays.contains import ItemProgress
+from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.combination import conjunction
-from structgen.schema.normal_form.costs import Costs, known_cost
+from structgen.schema.normal_form.costs import known_cost
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import Value, members
 
@@ -137,7 +138,7 @@ def _key_of(read: Capture) -> str:
 Below = Stack[JsonFrame]
 
 
-def remaining(stack: Below, costs: Costs) -> int:
+def remaining(stack: Below, costs: Matchers) -> int:
     """Fewest bytes from where the innermost frame begins to the end of the text."""
     frame = stack.frame
     if frame.kind == "end":

@@ -61,7 +61,7 @@ from structgen.schema.machine.lexemes import (
     value_start,
 )
 from structgen.schema.machine.unique_item_start import AT_ONCE, unique_item_start
-from structgen.schema.normal_form.costs import Costs
+from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.normal_form.progress import Transition
@@ -96,7 +96,7 @@ class JsonMachine(Machine[JsonFrame]):
         self,
         root: NormalForm,
         normal_form_of: Callable[[Expr], NormalForm],
-        costs: Costs,
+        costs: Matchers,
         layout: Layout,
         describe: Callable[[Iterable[NormalForm]], str] | None = None,
         prepared: Prepared = NOTHING_PREPARED,

@@ -16,7 +16,7 @@ from structgen.regular.infinite import every_prefix_is_infinite, is_infinite
 from structgen.regular.numbers.language import JSON_NUMBER
 from structgen.regular.regex import EMPTY
 from structgen.schema.machine.lexemes import scalars_of
-from structgen.schema.normal_form.costs import Costs
+from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import NormalForm
 
@@ -25,7 +25,7 @@ AT_ONCE = Fork((), SKIP)  #: the entry of a frame before which nothing is read
 _ON = Fork((), LATER, recorded=True)
 
 
-def unique_item_start(vector: tuple[NormalForm, ...], costs: Costs, layout: Layout) -> LexState:
+def unique_item_start(vector: tuple[NormalForm, ...], costs: Matchers, layout: Layout) -> LexState:
     """The lexer state before a value that fits one of `vector` and differs from some others."""
     key = gap(layout.inner, Fork(((ord('"'), _ON), (ord("}"), End(LATER))), recorded=True))
     after: dict[str, LexState] = {}  # by first byte, if infinitely many values begin so
@@ -49,7 +49,7 @@ def unique_item_start(vector: tuple[NormalForm, ...], costs: Costs, layout: Layo
     return Fork(targets, recorded=True)
 
 
-def _surely_infinite(costs: Costs, form: NormalForm, kind: str) -> bool:
+def _surely_infinite(costs: Matchers, form: NormalForm, kind: str) -> bool:
     """Whether infinitely many arrays, or objects, certainly fit a normal form."""
 
     def child_is_infinite(child: Expr) -> bool:

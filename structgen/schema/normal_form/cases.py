@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from structgen.errors import DanglingReferenceError, StructgenError
 from structgen.regular.numbers.language import to_fraction
-from structgen.schema.keywords.schemas import Schemas, Union
+from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.keywords.subschemas import Union
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr, Unsatisfiable
 from structgen.util.json_pointer import location, pointer_to

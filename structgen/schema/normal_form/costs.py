@@ -6,15 +6,16 @@ recursive schema without a finite instance, a required child that cannot exist, 
 be met: all show as a normal form without a cost. A size is in bytes of JSON text with the shortest
 gaps.
 
-`Costs` also owns the matchers of alternatives, since whether an alternative is empty depends on the
-costs of its children, and these on their matchers. Most questions are answered without the
-fixpoint: `surely_satisfiable` looks at required children only, and is right when it says yes.
+Whether an alternative is empty depends on the costs of its children, and these on their matchers,
+which `schema.matchers` makes. Most questions are answered without the fixpoint:
+`surely_satisfiable` looks at required children only, and is right when it says yes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -23,22 +24,9 @@ from structgen.automata.lexer.lexer import LexState, Row, Text
 from structgen.automata.lexer.shortest_paths import ends
 from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, matches, shortest
-from structgen.schema.arrays.contains import ContainsMatcher
-from structgen.schema.arrays.matcher import ArrayMatcher
-from structgen.schema.arrays.unique_items import RepeatedItemsMatcher, UniqueItemsMatcher
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.finite_values import distinct_values, surely_infinite
-from structgen.schema.normal_form.forms import (
-    ANY_ARRAY,
-    ANY_OBJECT,
-    ArrayAlt,
-    Clause,
-    NormalForm,
-    ObjectAlt,
-    children_of,
-)
-from structgen.schema.objects.clause_matcher import ClauseMatcher
-from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, children_of
+from structgen.schema.normal_form.progress import CostOf
 from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
 from structgen.util.json_pointer import location
@@ -66,49 +54,56 @@ class Expressions(Protocol):
     def surely_satisfiable(self, expr: Expr) -> bool:
         """Whether some value certainly fits, as far as is seen at a glance."""
 
-    def shortest_value(self, costs: Costs, form: NormalForm) -> object:
-        """A value that fits with the shortest text."""
+
+class Matcher(Protocol):
+    """What is asked here of the matcher of an alternative."""
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """Fewest bytes of a value that fits, given the costs of children; None if none does."""
+
+    def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
+        """Whether infinitely many values certainly fit, given of which children they do."""
 
 
-class Costs:
-    """Costs of normal forms and matchers of alternatives, for one property order and gap length."""
+class MatcherOfObjects(Matcher, Protocol):
+    """What is asked besides where it is one of objects."""
+
+    def surely_satisfiable(self) -> bool:
+        """Whether some object certainly fits, as far as is seen without a search."""
+
+
+class Costs(ABC):
+    """Costs of normal forms, for one length of gaps."""
 
     def __init__(
-        self,
-        expressions: Expressions,
-        declared: bool,
-        gap: int,
-        missing: frozenset[ArrayAlt] = frozenset(),
-        free: Costs | None = None,
+        self, expressions: Expressions, gap: int, missing: frozenset[ArrayAlt] = frozenset()
     ) -> None:
-        """missing: alternatives taken to be empty. free: costs whose matchers are shared."""
+        """missing: alternatives taken to be empty."""
         self.gap = gap  #: fewest bytes of a gap between lexemes
         self.normal_form_of = expressions.normal_form
         self.negation = expressions.negation
         self._expressions = expressions
-        self._declared = declared
         self._missing = missing
-        self._by_missing: dict[frozenset[ArrayAlt], Costs] = {}  # by `missing`, shared
         self._solved: dict[NormalForm, int | None] = {}
         self._scalars: dict[NormalForm, int | None] = {}
-        self._objects: dict[ObjectAlt, ObjectMatcher] = {}
-        self._siblings: dict[Hashable, list[ObjectMatcher]] = {}  # that differ in clauses only
-        self._arrays: dict[ArrayAlt, ArrayMatcher] = {}
-        if free is not None:
-            self._objects[ANY_OBJECT] = free._object(ANY_OBJECT)
-            self._arrays[ANY_ARRAY] = free._array(ANY_ARRAY)
-        self._some_objects: dict[NormalForm, list[ObjectMatcher]] = {}
-        self._some_arrays: dict[NormalForm, list[ArrayMatcher]] = {}
-        #: by expression: a number, and all values if these are fewer, else None
-        self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
-        self._infinite: dict[NormalForm, bool] = {}
         self._being_checked: set[NormalForm] = set()  # by `_surely_satisfiable`
         self._certain: set[NormalForm] = set()  # for which it said yes
-        self._listing: set[Expr] = set()  # expressions whose values are being listed
 
-    def shortest_value(self, form: NormalForm) -> object:
-        """A value that fits a normal form, with the shortest text."""
-        return self._expressions.shortest_value(self, form)
+    @abstractmethod
+    def object_matcher(self, alt: ObjectAlt) -> MatcherOfObjects:
+        """The matcher of an alternative of objects."""
+
+    @abstractmethod
+    def array_matcher(self, alt: ArrayAlt) -> Matcher:
+        """The matcher of an alternative of arrays."""
+
+    @abstractmethod
+    def objects(self, form: NormalForm) -> Sequence[Matcher]:
+        """The matchers of the object alternatives that some object fits."""
+
+    @abstractmethod
+    def arrays(self, form: NormalForm) -> Sequence[Matcher]:
+        """The matchers of the array alternatives that some array fits."""
 
     def of(self, expr: Expr) -> int | None:
         """Fewest bytes of a value that fits an expression, None if none does."""
@@ -145,7 +140,7 @@ class Costs:
         self._being_checked.add(form)
         try:
             found = self._may_be_empty(form) or any(
-                matcher.surely_satisfiable() for matcher in map(self._object, form.objects)
+                matcher.surely_satisfiable() for matcher in map(self.object_matcher, form.objects)
             )
         finally:
             self._being_checked.discard(form)
@@ -178,30 +173,6 @@ class Costs:
         """The expression of exactly these values."""
         return self._expressions.one_of(values)
 
-    def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
-        """All values that fit an expression, None if they are at least `wanted`.
-
-        None as well for an expression whose values are just being listed: a value that contains
-        another one that fits can be nested ever deeper.
-        """
-        if expr in self._listing:
-            return None
-        asked, found = self._domains.get(expr, (0, None))
-        if found is None and wanted > asked:
-            self._listing.add(expr)
-            try:
-                found = distinct_values(self, expr, wanted)
-            finally:
-                self._listing.discard(expr)
-            self._domains[expr] = wanted, found
-        return found if found is not None and len(found) < wanted else None
-
-    def surely_infinite(self, form: NormalForm) -> bool:
-        """Whether infinitely many values certainly fit a normal form."""
-        if form not in self._infinite:
-            self._infinite[form] = surely_infinite(self, form)
-        return self._infinite[form]
-
     def reaches(self, expr: Expr, alt: ArrayAlt) -> bool:
         """Whether a value that fits may contain an array of the alternative `alt`, or be one."""
         seen = {self.normal_form_of(expr)}
@@ -215,57 +186,9 @@ class Costs:
             todo += fresh
         return bool(todo)
 
-    def without(self, alt: ArrayAlt) -> Costs:
-        """The costs that there would be if no array fitted the alternative `alt`."""
-        missing = self._missing | {alt}
-        if missing not in self._by_missing:
-            costs = Costs(self._expressions, self._declared, self.gap, missing)
-            costs._by_missing = self._by_missing
-            self._by_missing[missing] = costs
-        return self._by_missing[missing]
-
-    def objects(self, form: NormalForm) -> list[ObjectMatcher]:
-        """The matchers of the object alternatives that some object fits."""
-        if form not in self._some_objects:
-            matchers = map(self._object, form.objects)
-            self._some_objects[form] = [p for p in matchers if p.is_satisfiable()]
-        return self._some_objects[form]
-
-    def arrays(self, form: NormalForm) -> list[ArrayMatcher]:
-        """The matchers of the array alternatives that some array fits."""
-        if form not in self._some_arrays:
-            matchers = (self._array(alt) for alt in form.arrays if alt not in self._missing)
-            self._some_arrays[form] = [p for p in matchers if p.minimum(self.of) is not None]
-        return self._some_arrays[form]
-
-    def _object(self, alt: ObjectAlt) -> ObjectMatcher:
-        if alt not in self._objects:
-            kind = ClauseMatcher if alt.clauses else ObjectMatcher
-            self._objects[alt] = kind(alt, self, self._declared)
-            self._siblings.setdefault(_without_clauses(alt), []).append(self._objects[alt])
-        return self._objects[alt]
-
-    def matcher_with_clauses(
-        self, alt: ObjectAlt, wanted: frozenset[Clause]
-    ) -> ObjectMatcher | None:
-        """The first matcher made that differs from `alt` in nothing but clauses, and has these."""
-        for matcher in self._siblings.get(_without_clauses(alt), ()):
-            if wanted.issubset(matcher.alt.clauses):
-                return matcher
-        return None
-
-    def _array(self, alt: ArrayAlt) -> ArrayMatcher:
-        if alt not in self._arrays:
-            kind: type[ArrayMatcher] = ContainsMatcher if alt.contains else ArrayMatcher
-            kind = (
-                UniqueItemsMatcher if alt.unique else RepeatedItemsMatcher if alt.repeated else kind
-            )
-            self._arrays[alt] = kind(alt, self)
-        return self._arrays[alt]
-
-    def _matchers(self, form: NormalForm) -> Iterator[ObjectMatcher | ArrayMatcher]:
-        yield from (self._array(alt) for alt in form.arrays if alt not in self._missing)
-        yield from map(self._object, form.objects)
+    def _matchers(self, form: NormalForm) -> Iterator[Matcher]:
+        yield from (self.array_matcher(alt) for alt in form.arrays if alt not in self._missing)
+        yield from map(self.object_matcher, form.objects)
 
     def _solve(self, first: NormalForm) -> None:
         """Find the cost of `first` and of all normal forms that it depends on, by a work list.
@@ -315,11 +238,6 @@ class Costs:
         """Whether an empty array or object certainly fits."""
         arrays = (alt for alt in form.arrays if alt not in self._missing)
         return any(map(_may_be_empty, form.objects)) or any(map(_may_hold_nothing, arrays))
-
-
-def _without_clauses(alt: ObjectAlt) -> Hashable:
-    """All of an alternative but its clauses, to look it up by."""
-    return alt.groups, alt.required, alt.least, alt.most
 
 
 def _locate(error: BudgetError, expr: Expr) -> None:

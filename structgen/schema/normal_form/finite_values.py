@@ -6,9 +6,9 @@ its items may still have.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, least_count
@@ -28,17 +28,60 @@ from structgen.regular.regex import (
 )
 from structgen.regular.words import is_spellable
 from structgen.schema.keywords.listings import is_listing
+from structgen.schema.normal_form.costs import Costs, Expressions
 from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
-from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
-
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
 
 MAX_VALUES = 2000  # listed of one expression
 
 
-def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None:
+class FiniteValues(Costs):
+    """Costs of normal forms, and their values where these are few."""
+
+    def __init__(
+        self, expressions: Expressions, gap: int, missing: frozenset[ArrayAlt] = frozenset()
+    ) -> None:
+        super().__init__(expressions, gap, missing)
+        #: by expression: a number, and all values if these are fewer, else None
+        self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
+        self._infinite: dict[NormalForm, bool] = {}
+        self._listing: set[Expr] = set()  # expressions whose values are being listed
+
+    @abstractmethod
+    def shortest_value(self, form: NormalForm) -> object:
+        """A value that fits a normal form, with the shortest text."""
+
+    @abstractmethod
+    def without(self, alt: ArrayAlt) -> FiniteValues:
+        """The costs that there would be if no array fitted the alternative `alt`."""
+
+    def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
+        """All values that fit an expression, None if they are at least `wanted`.
+
+        None as well for an expression whose values are just being listed: a value that contains
+        another one that fits can be nested ever deeper.
+        """
+        if expr in self._listing:
+            return None
+        asked, found = self._domains.get(expr, (0, None))
+        if found is None and wanted > asked:
+            self._listing.add(expr)
+            try:
+                found = _distinct_values(self, expr, wanted)
+            finally:
+                self._listing.discard(expr)
+            self._domains[expr] = wanted, found
+        return found if found is not None and len(found) < wanted else None
+
+    def surely_infinite(self, form: NormalForm) -> bool:
+        """Whether infinitely many values certainly fit a normal form."""
+        if form not in self._infinite:
+            self._infinite[form] = _surely_infinite(self, form)
+        return self._infinite[form]
+
+
+def _distinct_values(costs: FiniteValues, expr: Expr, wanted: int) -> list[Value] | None:
     """All values that fit, None if they are at least `wanted`."""
     if wanted > MAX_VALUES:
         raise BudgetError(
@@ -59,8 +102,8 @@ def distinct_values(costs: Costs, expr: Expr, wanted: int) -> list[Value] | None
     return found
 
 
-def surely_infinite(
-    costs: Costs, form: NormalForm, within: frozenset[NormalForm] = frozenset()
+def _surely_infinite(
+    costs: FiniteValues, form: NormalForm, within: frozenset[NormalForm] = frozenset()
 ) -> bool:
     """Whether infinitely many values certainly fit a normal form.
 
@@ -76,7 +119,7 @@ def surely_infinite(
     inside = within | {form}
 
     def child_is_infinite(child: Expr) -> bool:
-        return surely_infinite(costs, costs.normal_form_of(child), inside)
+        return _surely_infinite(costs, costs.normal_form_of(child), inside)
 
     arrays, objects = costs.arrays(form), costs.objects(form)
     return any(a.surely_infinite(child_is_infinite) for a in arrays) or any(
@@ -106,7 +149,7 @@ def _fits(form: NormalForm, value: Value) -> bool:
     return form.number is not EMPTY
 
 
-def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
+def _values(costs: FiniteValues, expr: Expr) -> Iterator[Value]:
     """All values that fit, each found as the shortest of those that are left."""
     form = costs.normal_form_of(expr)
     if form.null:
@@ -132,7 +175,7 @@ def _values(costs: Costs, expr: Expr) -> Iterator[Value]:
         yield from _containers(costs, expr)
 
 
-def _containers(costs: Costs, expr: Expr) -> Iterator[Value]:
+def _containers(costs: FiniteValues, expr: Expr) -> Iterator[Value]:
     """The arrays and objects that fit: a shortest one, then a shortest that differs, and so on."""
     found: list[Value] = []
     while True:

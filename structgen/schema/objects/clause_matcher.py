@@ -7,15 +7,16 @@ clauses that can be satisfied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
+from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
@@ -34,9 +35,6 @@ from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
 
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
-
 MAX_BETTER = 8  # ways to finish an object that are compared
 MAX_WAYS = 2000  # outcomes of the value of one member
 
@@ -44,8 +42,16 @@ MAX_WAYS = 2000  # outcomes of the value of one member
 class ClauseMatcher(ObjectMatcher):
     """The matcher of one alternative of an object that has clauses."""
 
-    def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
+    def __init__(
+        self,
+        alt_: ObjectAlt,
+        costs: FiniteValues,
+        declared: bool,
+        siblings: Sequence[ObjectMatcher],
+    ) -> None:
+        """siblings: matchers of alternatives that differ in clauses only; there may come more."""
         super().__init__(alt_, costs, declared)
+        self._siblings = siblings
         if not declared:  # what clauses name is told apart as names are
             self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
             self._index = {name: i for i, name in enumerate(self.names)}
@@ -218,7 +224,8 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.reduced`: one made for just the clauses that are still open."""
         if at.pending or len(at.open_clauses) == len(self.alt.clauses):
             return self
-        found = self._costs.matcher_with_clauses(self.alt, frozenset(at.open_clauses))
+        wanted = frozenset(at.open_clauses)
+        found = next((m for m in self._siblings if wanted.issubset(m.alt.clauses)), None)
         return self if found is None or not self._knows_enough_for(found, at) else found
 
     def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:

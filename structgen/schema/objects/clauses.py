@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, matches
@@ -42,15 +42,13 @@ from structgen.schema.normal_form.expressions import (
     contradictory,
     implied,
 )
+from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
 from structgen.schema.objects.deciding_values import Fitting, fitting_values, values_that_decide
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
-
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
 
 MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
 LATER_TRIES = 500  # the same where a way to finish it without the next member is known
@@ -342,7 +340,7 @@ class QuickCheck:
         self,
         matcher: ObjectMatcher,
         surely_infinite: Callable[[str], bool],
-        costs: Costs,
+        costs: FiniteValues,
     ) -> None:
         """surely_infinite: whether infinitely many values fit what the value of a key must fit."""
         self._matcher = matcher

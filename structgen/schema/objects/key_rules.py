@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import combinations
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.infinite import every_prefix_is_infinite
 from structgen.regular.regex import Regex, alt, complement, intersect
 from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANYTHING,
@@ -38,23 +39,6 @@ MAX_COMBINATIONS = 1000  # sets of languages looked at to find those that contra
 TYPES = ("null", "true", "false", "number", "string", "arrays", "objects")
 
 
-class Satisfiability(Protocol):
-    """What says whether any value fits (`normal_form.costs.Costs`)."""
-
-    @property
-    def normal_form_of(self) -> Callable[[Expr], NormalForm]:
-        """Gives the normal form of an expression."""
-
-    def of_form(self, form: NormalForm) -> int | None:
-        """None if no value fits a normal form."""
-
-    def objects(self, form: NormalForm) -> list[Any]:
-        """The matchers of the object alternatives that some object fits."""
-
-    def arrays(self, form: NormalForm) -> list[Any]:
-        """The matchers of the array alternatives that some array fits."""
-
-
 class Rule(NamedTuple):
     """A language of keys, what the value of a key in it must fit, and the group it belongs to."""
 
@@ -66,7 +50,7 @@ class Rule(NamedTuple):
 class KeyRules:
     """The rules about the keys of an object alternative that are not named."""
 
-    def __init__(self, o: ObjectAlt, costs: Satisfiability) -> None:
+    def __init__(self, o: ObjectAlt, costs: Costs) -> None:
         self._costs = costs
         self._groups = [group for group in o.groups if group.patterns]
         plain = (group.additional for group in o.groups if not group.patterns)

@@ -13,7 +13,6 @@ unless it is required, and all other keys come after the names.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from structgen.regular.expressions.build import text_of
 from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single
@@ -28,6 +27,7 @@ from structgen.regular.regex import (
 )
 from structgen.regular.words import WordRange, is_spellable, word_range
 from structgen.schema.normal_form.expressions import TRUE, Children, Expr, conjoin
+from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import ObjectAlt
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.normal_form.progress import (
@@ -41,9 +41,6 @@ from structgen.schema.objects.key_classes import KeyClass, count, written_key
 from structgen.schema.objects.key_rules import KeyRules, sample_languages
 from structgen.util.cached import cached_attribute
 
-if TYPE_CHECKING:
-    from structgen.schema.normal_form.costs import Costs
-
 MAX_SPLITTING = 4  # patterns that split the keys of an object into classes for reading them
 MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
 
@@ -51,7 +48,7 @@ MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
 class ObjectMatcher:
     """The matcher of one object alternative under one property order. Compared by identity."""
 
-    def __init__(self, alt_: ObjectAlt, costs: Costs, declared: bool) -> None:
+    def __init__(self, alt_: ObjectAlt, costs: FiniteValues, declared: bool) -> None:
         self.alt = alt_
         self.declared = declared
         self._costs = costs

@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from structgen.errors import StructgenError
-from structgen.schema.keywords.schemas import Negation, Schemas
+from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.keywords.subschemas import Negation
 from structgen.schema.machine.phrases import (
     MAX_SHOWN,
     NAMES,
