@@ -16,7 +16,7 @@ import numpy.typing as npt
 from structgen.errors import BudgetError
 from structgen.grammar.automaton import tables_check as checks
 from structgen.grammar.ir import Grammar, Indentation, Terminal
-from structgen.grammar.lookaround.terminals import of_terminal
+from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.terminals.automata import VIOLATED, Automata, distinct_columns
 from structgen.grammar.terminals.literals import literals_of, never_accepting
 from structgen.grammar.transforms.left_corner import Syntax, syntax_of

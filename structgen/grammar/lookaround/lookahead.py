@@ -1,4 +1,4 @@
-r"""Automata of a pattern whose match depends on what follows, in any regular way.
+r"""The automata that read a terminal, also where its match depends on what follows.
 
 `\d+(?!\.)` matches the 1 of "12." and all of "12": at each end of the text there is a language of
 what may follow (`MatchState.allowed_after`), which becomes a lookahead DFA. Whether the pattern
@@ -15,6 +15,7 @@ import numpy as np
 
 from structgen.automata.lexer.lexer import Vector
 from structgen.errors import BudgetError
+from structgen.grammar.ir import Terminal
 from structgen.grammar.lookaround.guards import as_lookaheads
 from structgen.grammar.terminals.automata import (
     SATISFIED,
@@ -23,6 +24,7 @@ from structgen.grammar.terminals.automata import (
     assembled,
     distances,
     distinct_columns,
+    of_languages,
 )
 from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
@@ -33,6 +35,14 @@ from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.regex import EMPTY, INFINITE, Regex, complement, sub_automaton
 
 MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
+
+
+def of_terminal(terminal: Terminal, ordered: bool) -> Automata:
+    """The automata of a terminal. ordered: whether terminals have an order (not free lexing)."""
+    if terminal.lookahead is None:
+        return of_languages(terminal.language, terminal.longer, ordered)
+    some = terminal.origin != ""
+    return lookahead_automata(terminal.lookahead, terminal.language, ordered, some=some)
 
 
 @lru_cache(maxsize=4096)

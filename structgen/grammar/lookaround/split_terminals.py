@@ -14,8 +14,8 @@ from itertools import chain
 
 from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Terminal
+from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.lookaround.prefix_dfa import PrefixDfa
-from structgen.grammar.lookaround.terminals import of_terminal
 from structgen.grammar.terminals.literals import check_told_apart, reads_whole
 from structgen.grammar.terminals.patterns import matches_behind
 from structgen.grammar.terminals.python_language import lookbehind_language

@@ -9,11 +9,11 @@ from structgen.schema.export.dialects import ProviderDialect
 from structgen.schema.export.writer import Exported, Writer
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.keywords.subschema import Subschema
-from structgen.schema.normal_form.cases import Members, pointer_of
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, conjoin
 from structgen.schema.normal_form.forms import ANY_OBJECT, ArrayAlt, ObjectAlt, PropertyGroup
 from structgen.schema.normal_form.logic import group_child
 from structgen.schema.report.advice import IN_PLACE, SAYS_TYPE, TYPE_OF
+from structgen.schema.report.cases import Members, pointer_of
 
 _BRANCHING = (IN_PLACE | SAYS_TYPE) - {"type", "enum", "const"}
 _JOINING = frozenset(("allOf", "$ref"))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from structgen.errors import SpecError
-from structgen.schema.normal_form.cases import Effect
+from structgen.schema.report.cases import Effect
 
 NUMBER_TYPES = ("number", "integer")
 

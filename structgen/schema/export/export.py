@@ -1,6 +1,6 @@
 """Exports a schema to the JSON Schema dialect of a provider, and lists what is lost.
 
-Each subschema is split into cases (`normal_form.cases`) and written anew, type by type, with the
+Each subschema is split into cases (`report.cases`) and written anew, type by type, with the
 keywords of the dialect; what it cannot express is left out and listed as a `Loss`. The result is
 checked against the rules of the dialect (`export.rules`) before it is returned.
 """
@@ -23,11 +23,11 @@ from structgen.schema.export.rules import DEFINITION, violations
 from structgen.schema.export.writer import Exported, Writer
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS, TYPES
-from structgen.schema.normal_form.cases import Case, Members, pointer_of
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.report.advice import TYPE_OF
+from structgen.schema.report.cases import Case, Members, pointer_of
 from structgen.schema.report.slips import COMPANIONS
 from structgen.schema.values import rounded
 from structgen.util.json_pointer import escape_pointer, unescape_pointer

@@ -9,8 +9,8 @@ from typing import Any
 
 from structgen.schema.export.dialects import ProviderDialect
 from structgen.schema.export.rules import type_of
-from structgen.schema.normal_form.cases import Bound, Lose, Members, Side, tightest
 from structgen.schema.normal_form.expressions import Atom
+from structgen.schema.report.cases import Bound, Lose, Members, Side, tightest
 
 Exported = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from structgen.errors import SpecError
 from structgen.schema.export.dialects import Loss, ProviderDialect
-from structgen.schema.normal_form.cases import Cases, Effect, pointer_of
 from structgen.schema.normal_form.expressions import Atom, Expr
+from structgen.schema.report.cases import Cases, Effect, pointer_of
 from structgen.schema.report.inspection import Inspection
 
 Exported = dict[str, Any]

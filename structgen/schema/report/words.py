@@ -23,9 +23,9 @@ from structgen.schema.machine.phrases import (
     quoted,
     some,
 )
-from structgen.schema.normal_form.cases import Cases, Members, Side, tightest
 from structgen.schema.normal_form.expressions import Expr, OneOf, allowed
 from structgen.schema.normal_form.forms import NormalForm
+from structgen.schema.report.cases import Cases, Members, Side, tightest
 from structgen.schema.values import value_of
 
 LIMITING = ("not", "if")  # keywords that limit values further, mostly without words of their own

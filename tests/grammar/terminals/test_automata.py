@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.grammar.ir import Terminal
-from structgen.grammar.lookaround.terminals import of_terminal
+from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.terminals.automata import Automata, automata_of
 from structgen.grammar.terminals.patterns import matches_of
 from structgen.regular.regex import EMPTY, literal, words
