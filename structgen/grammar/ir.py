@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from structgen.errors import SpecError
@@ -233,6 +234,35 @@ class Grammar:
         """The rule of the user's to which a rule belongs."""
         rule = self.rules.get(name)
         return rule.source_rule or name if rule is not None else name
+
+    def inner_first(self) -> list[str]:
+        """The names of all rules, those that a rule uses before it where no rule uses itself."""
+        found: dict[str, None] = {}
+        begun: set[str] = set()
+        todo = [(name, False) for name in reversed([*self.rules])]
+        while todo:
+            name, is_done = todo.pop()
+            if is_done:
+                found[name] = None
+            elif name not in begun:
+                begun.add(name)
+                todo.append((name, True))
+                used = dict.fromkeys(chain.from_iterable(self.rules[name].alternatives))
+                todo += [(part, False) for part in used if part in self.rules]
+        return list(found)
+
+    def in_larks_order(self) -> list[Terminal]:
+        """The terminals in the order of priority of Lark's contextual lexer, the first wins."""
+        return sorted(
+            self.terminals.values(),
+            key=lambda t: (
+                -t.priority,
+                -t.max_width,
+                -t.pattern_length,
+                t.origin or t.name,
+                t.name,
+            ),
+        )
 
 
 @runtime_checkable

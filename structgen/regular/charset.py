@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from structgen.util.bits import ones
+
 MAX_CODE_POINT = 0x10FFFF
 Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
@@ -262,17 +264,7 @@ def _refine_sweep(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]]]:
             spans.setdefault(active, []).append((start, point - 1))
         active ^= toggles[point]
         start = point
-    return [(_intern(tuple(ranges)), _ones(active)) for active, ranges in spans.items()]
-
-
-def _ones(bits: int) -> tuple[int, ...]:
-    """The positions of the set bits, ascending."""
-    found: list[int] = []
-    while bits:
-        lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
-        bits ^= lowest
-    return tuple(found)
+    return [(_intern(tuple(ranges)), tuple(ones(active))) for active, ranges in spans.items()]
 
 
 ALL = CharSet.of(_ALL_RANGES)

@@ -17,15 +17,15 @@ from dataclasses import replace
 import pytest
 
 from structgen.grammar.analysis.adjacency import Adjacency
-from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.analysis.relations import Relations
 from structgen.grammar.analysis.terminal_sets import EMPTY, Items, StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
-from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Indentation
 from structgen.grammar.shipped import examples, shipped
 from structgen.grammar.transforms.useless import trimmed
 from structgen.kernels.build.loader import kernels
+from structgen.util.bits import ones
 
 PUNCTUATION = {'"}"', '":"', '":="'}  # what else a piece of an f-string could be
 
@@ -80,7 +80,7 @@ def told_apart(of: Items, terminals: int) -> Items:
             return 1 << first if first >= 0 else 0
         return sum(1 << t for t in {terminal for terminal, _ in of.entries[first - of.terminals]})
 
-    start = sum(1 << number(item, 0) for item in members(of.start))
+    start = sum(1 << number(item, 0) for item in ones(of.start))
     while todo:
         place, item, up = todo.pop()
         first, after = of.first[item], of.after[item]
@@ -89,7 +89,7 @@ def told_apart(of: Items, terminals: int) -> Items:
         found.first[place] = first
         if first >= of.terminals:
             inner = up if closures[after] & EMPTY else 0
-            for other in members(closures[after]):
+            for other in ones(closures[after]):
                 inner |= begins(other)
             key = (first, inner & terminals)
             name = names.setdefault(key, len(found.entries))
@@ -119,7 +119,7 @@ def test_lines_and_brackets_open_and_close_in_pairs(laid_out: tuple[Grammar, Ind
 def test_widths_that_are_wanted_can_be_written(laid_out: tuple[Grammar, Indentation]) -> None:
     """One indent or some dedents, behind a line break, which can always go on to any width."""
     grammar, layout = laid_out
-    terminals = in_larks_order(grammar)
+    terminals = grammar.in_larks_order()
     numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
     follow, first = follow_sets(grammar, numbers)
     newline, indent, dedent = (numbers[n] for n in (layout.newline, layout.indent, layout.dedent))
@@ -154,7 +154,7 @@ def test_all_places_lead_on(laid_out: tuple[Grammar, Indentation]) -> None:
         for name, rule in grammar.rules.items()
     }
     plain = trimmed(replace(grammar, rules=rules, layout=None))
-    automaton, terminals = GrammarAutomaton(plain), in_larks_order(plain)
+    automaton, terminals = GrammarAutomaton(plain), plain.in_larks_order()
     numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
     parts = [
         n for n, i in numbers.items() if n.startswith("F_") or str(terminals[i]) in PUNCTUATION

@@ -95,7 +95,7 @@ class Preset:
     """Frames that many specs share, with all their actions.
 
     tables: arrays that fresh tables start with, by name. sizes: entries of `sizes` by index (see
-    `kernels.tables`). checks, pushes: the actions that frames share, see `Engine`.
+    `kernels.tables`). checks, pushes: the actions that frames share, see `Actions`.
     """
 
     frames: tuple[Frame, ...] = ()

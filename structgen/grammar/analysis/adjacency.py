@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.follow_sets import members
 from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix
 from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.terminals.short_texts import candidates
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
+from structgen.util.bits import ones
 
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
@@ -490,7 +490,7 @@ class _Follows:
             found = end
         for left in ways:
             found |= self._texts.that_suit(left)
-        for i in members(wanted & ~found & ~end):
+        for i in ones(wanted & ~found & ~end):
             if any(self._texts.one_suits(left, i) for left in ways):
                 found |= 1 << i
             elif all_or_none:

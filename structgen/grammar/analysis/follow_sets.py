@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
-
 from structgen.grammar.ir import Grammar
-
-
-def members(mask: int) -> Iterable[int]:
-    """The bits that are set in a mask, ascending."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+from structgen.util.bits import ones
 
 
 def follow_sets(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], int]:
     """For each terminal those that may follow it directly; and those that may come first."""
-    rules = [(name, a) for name in inner_first(grammar) for a in grammar.rules[name].alternatives]
+    rules = [(name, a) for name in grammar.inner_first() for a in grammar.rules[name].alternatives]
     empty: set[str] = set()
     first = {name: 1 << i for name, i in numbers.items()} | dict.fromkeys(grammar.rules, 0)
     last = dict(first)
@@ -47,23 +37,6 @@ def follow_sets(grammar: Grammar, numbers: dict[str, int]) -> tuple[list[int], i
                     break
     follow = [0] * len(numbers)
     for part, following in behind.items():
-        for terminal in members(last[part] if following else 0):
+        for terminal in ones(last[part] if following else 0):
             follow[terminal] |= following
     return follow, first[grammar.start]
-
-
-def inner_first(grammar: Grammar) -> list[str]:
-    """The names of all rules, those that a rule uses before it where no rule uses itself."""
-    found: dict[str, None] = {}
-    begun: set[str] = set()
-    todo = [(name, False) for name in reversed([*grammar.rules])]
-    while todo:
-        name, is_done = todo.pop()
-        if is_done:
-            found[name] = None
-        elif name not in begun:
-            begun.add(name)
-            todo.append((name, True))
-            used = dict.fromkeys(chain.from_iterable(grammar.rules[name].alternatives))
-            todo += [(part, False) for part in used if part in grammar.rules]
-    return list(found)

@@ -15,7 +15,6 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.follow_sets import inner_first
 from structgen.grammar.analysis.neighbours import product
 from structgen.grammar.ir import Grammar
 from structgen.util.cancellation import checkpoint
@@ -118,7 +117,7 @@ class Relations:
             for part in chain.from_iterable(rule.alternatives):
                 users.get(part, {})[rule.name] = None
         todo = set(rules)
-        ordered = inner_first(self._grammar)
+        ordered = self._grammar.inner_first()
         times: dict[str, int] = {}  # how often the relation of a rule has grown,
         seen: dict[tuple[str, tuple[str, ...]], list[int]] = {}  # and had when it was last used
         while todo:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.follow_sets import members
 from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import REC_SIZE
+from structgen.util.bits import ones
 
 SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
 MOST_LOOKED_AT = 600  # sets of stacks
@@ -88,7 +88,7 @@ class StackTops:
     def terminals(self, tops: int) -> int:
         """The terminals with which some items can begin."""
         found = 0
-        for item in members(tops):
+        for item in ones(tops):
             found |= self._begins[item]
         return found
 
@@ -97,7 +97,7 @@ class StackTops:
         found = self._steps.get(tops)
         if found is None:
             found = self._steps[tops] = {}
-            for item in members(tops):
+            for item in ones(tops):
                 for terminal, after in self._moves[item].items():
                     found[terminal] = found.get(terminal, 0) | after
         return found
@@ -141,7 +141,7 @@ class StackTops:
             if of.first[item] < 0:
                 continue
             behind = self._closures[of.after[item]]
-            leads[item].update(members(behind & ~EMPTY))
+            leads[item].update(ones(behind & ~EMPTY))
             if of.first[item] >= of.terminals:
                 name = count + of.first[item] - of.terminals
                 under[name] |= behind & ~EMPTY
@@ -149,8 +149,8 @@ class StackTops:
                     leads[item].add(name)
         for name, entries in enumerate(of.entries, count):
             for _, item in entries:
-                leads[name].update(members(self._closures[item] & ~EMPTY))
-        for item in members(of.start & ~END):
+                leads[name].update(ones(self._closures[item] & ~EMPTY))
+        for item in ones(of.start & ~END):
             under[item] |= END
         todo = {i for i, mask in enumerate(under) if mask}
         while todo:

@@ -23,7 +23,6 @@ from structgen.grammar.automaton.positions import GrammarPositions, Thread
 from structgen.grammar.automaton.tables import (
     Arrays,
     arrays_of,
-    in_larks_order,
     tables_from,
     tables_of,
 )
@@ -68,7 +67,7 @@ class GrammarAutomaton(GrammarPositions, Automaton):
         samples = {} if embedded is None else embedded.samples()
         widths = {t: min(map(len, x)) for t, x in samples.items()}
         tables, syntax = tables_of(used, widths, [] if guard is None else [guard])
-        terminals = in_larks_order(used)
+        terminals = used.in_larks_order()
         names = [used.source_rule(name) for name in syntax.names]
         self._begin(tables, syntax.rules, list(map(str, terminals)), names)
         self.start = self.ask(kernels("grammar.start").begin, syntax.start)

@@ -31,14 +31,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 Ints = npt.NDArray[np.int32]
 
 
-def in_larks_order(grammar: Grammar) -> list[Terminal]:
-    """The terminals in the order of priority of Lark's contextual lexer, the first wins."""
-    return sorted(
-        grammar.terminals.values(),
-        key=lambda t: (-t.priority, -t.max_width, -t.pattern_length, t.origin or t.name, t.name),
-    )
-
-
 def tables_of(
     grammar: Grammar, embedded: Mapping[int, int], guards: Sequence[Automata] = ()
 ) -> tuple[Any, Syntax]:
@@ -50,7 +42,7 @@ def tables_of(
     """
     k = kernels("grammar.tables")
     ordered = grammar.lexing != "free"
-    terminals = in_larks_order(grammar)
+    terminals = grammar.in_larks_order()
     automata = [
         never_accepting(one.longer)
         if one.origin and one.language is EMPTY

@@ -19,7 +19,6 @@ from structgen.automata.interface import (
 )
 from structgen.errors import ArtifactError
 from structgen.grammar.automaton.automaton import GrammarAutomaton
-from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.automaton.tables_check import are_positions
 from structgen.grammar.embedded.completions import NestingEnds
 from structgen.grammar.embedded.positions import NestingPositions
@@ -36,7 +35,7 @@ class NestingAutomaton(NestingPositions):
     def __init__(self, grammar: Grammar) -> None:
         """Raises what compiling the grammar and its specs raises; see `GrammarAutomaton`."""
         used, inners = with_automata(grammar)
-        names = [terminal.name for terminal in in_larks_order(used)]
+        names = [terminal.name for terminal in used.in_larks_order()]
         terminals = [names.index(inner.name) for inner in inners]
         self.reader = EmbeddedReader(inners, terminals)
         self._begin(GrammarAutomaton(used, self.reader))

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
-from structgen.grammar.automaton.tables import in_larks_order
 from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.lookaround.prefix_dfa import PrefixDfa
@@ -117,7 +116,7 @@ class SplitTerminals:
 
     def check_words(self, prefixes: Iterable[int]) -> None:
         """Raise UnsupportedSchemaError where a literal cannot be told from a pattern before it."""
-        order = {one.name: i for i, one in enumerate(in_larks_order(self._grammar))}
+        order = {one.name: i for i, one in enumerate(self._grammar.in_larks_order())}
         for name, word in sorted(self.reads):
             pattern, literal = self._grammar.terminals[name], self._grammar.terminals[word]
             if not literal.flags <= pattern.flags and order[name] < order[word]:

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
-from structgen.grammar.analysis.follow_sets import members
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
@@ -28,6 +27,7 @@ from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
 from structgen.util.arrays import with_room
+from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 Ints = npt.NDArray[Any]
@@ -171,7 +171,7 @@ class _PositionSets:
         found = self._after.get(places)
         if found is None:
             found = 0
-            for place in members(places):
+            for place in ones(places):
                 found |= self._follow[place]
             if len(self._kept) > 1 and not any(alive(found) for _, alive in self._whether):
                 found = 0

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 from structgen.automata.pushdown.machine import Machine, TextMachine
 from structgen.errors import BudgetError
 from structgen.grammar import expressions
-from structgen.grammar.analysis.follow_sets import follow_sets, members
+from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import Choice, Expression, Sequence, Text
 from structgen.grammar.ir import Grammar, Terminal
@@ -42,6 +42,7 @@ from structgen.regular.expressions.nodes import (
 )
 from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, concat, words
 from structgen.spec.base import MachineSpec
+from structgen.util.bits import ones
 
 MANY_STATES = 256  # of a terminal; about, by the characters that are written in it
 FEW_WRITTEN = 8  # characters behind something endless that cannot be many states
@@ -116,7 +117,7 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
             behind = (1 << len(listed)) - 1
         inside = _alphabet(terminal.longer)
         if inside is not None and not any(
-            (begin := first(j)) is None or inside & begin for j in members(behind)
+            (begin := first(j)) is None or inside & begin for j in ones(behind)
         ):
             terminals[terminal.name] = replace(terminal, longer=EMPTY)
     return replace(grammar, terminals=terminals)

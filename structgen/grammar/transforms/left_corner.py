@@ -25,7 +25,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import BudgetError
-from structgen.grammar.analysis.follow_sets import inner_first
 from structgen.grammar.ir import Grammar
 from structgen.util.cancellation import checkpoint
 
@@ -95,7 +94,7 @@ class _Builder:
             for rule in grammar.rules.values()
         ]
         self.start = numbers[grammar.start]
-        self.inner_first = [numbers[name] for name in inner_first(grammar)]
+        self.inner_first = [numbers[name] for name in grammar.inner_first()]
         representative = {} if grammar.variants is None else grammar.variants.representative
         of_names = (
             numbers.get(representative.get(name, name), numbers[name]) for name in self.names
