@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 from structgen.automata.lexer.json_lexemes import Layout
 from structgen.automata.lexer.lexer import LexState, Text
 from structgen.automata.lexer.lexicon import lexicon_of
+from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, Prepared, Preset
+from structgen.automata.pushdown.preset import preset_of
 from structgen.regular.numbers.language import Spelling, number_language
 from structgen.regular.numbers.set_operations import number_complement
 from structgen.regular.regex import ANY, EMPTY, Regex
@@ -26,9 +27,7 @@ from structgen.schema.machine.lexemes import (
     unnamed_key,
     value_start,
 )
-
-if TYPE_CHECKING:
-    from structgen.schema.machine.machine import JsonMachine
+from structgen.schema.machine.machine import JsonMachine
 
 DIGITS = 3  # digits of a number that one token may have
 
@@ -62,9 +61,6 @@ def _fractional() -> Regex:
 
 
 def _preset(machine: JsonMachine) -> Preset:
-    from structgen.automata.pushdown.engine import Engine
-    from structgen.automata.pushdown.preset import preset_of
-
     return preset_of(Engine(lambda: machine))
 
 
