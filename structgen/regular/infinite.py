@@ -38,6 +38,8 @@ ENOUGH = 1_000_000  # words; counting stops there
 
 def is_infinite(language: Regex) -> bool:
     """Whether a language plainly has infinitely many words."""
+    if isinstance(language, Not):
+        return language.body.longest < INFINITE  # all texts but finitely many
     return language.longest >= INFINITE and language.plain and language is not EMPTY
 
 

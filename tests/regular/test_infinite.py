@@ -8,8 +8,14 @@ from itertools import product
 import pytest
 
 from structgen.regular import infinite
-from structgen.regular.infinite import ENOUGH, every_prefix_is_infinite, few_words, least_count
-from structgen.regular.regex import Regex, alt, complement, intersect, repeat
+from structgen.regular.infinite import (
+    ENOUGH,
+    every_prefix_is_infinite,
+    few_words,
+    is_infinite,
+    least_count,
+)
+from structgen.regular.regex import Regex, alt, complement, intersect, repeat, words
 from structgen.regular.syntax.ecma import parse
 
 WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
@@ -32,6 +38,13 @@ def runs_out(language: Regex) -> bool:
         todo += after - seen
         seen |= after
     return False
+
+
+def test_all_texts_but_finitely_many_are_infinite() -> None:
+    """A complement is if its body is finite; one of an infinite body may be finite itself."""
+    assert is_infinite(complement(words(["a", "bc"])))
+    assert is_infinite(complement(parse("^[a-z]{1,9}$")))
+    assert not is_infinite(complement(parse("^$|^[^a]|^.{2}")))  # "a" alone
 
 
 @pytest.mark.parametrize("few", [1, 5, infinite.FEW])

@@ -6,7 +6,7 @@ space may stand between lexemes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -51,7 +51,11 @@ class Scalar(NamedTuple):
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
         mask = bits([language.nullable for language in vector])
-        return End((self.kind, mask)) if mask else None
+        return End(self.terminal(mask)) if mask else None
+
+    def terminal(self, mask: int) -> Hashable:
+        """The terminal of a text that is in the languages of a mask."""
+        return self.kind, mask
 
 
 class Key(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.lexer.json_lexemes import Key, KeyStart
+from structgen.automata.lexer.json_lexemes import KeyStart, Scalar
 from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
 from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import NAMED, PLACE_BITS, REST
@@ -69,9 +69,11 @@ def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[i
     if len(vector) == 1:
         words = texts_of(vector[0])
         return None if words is None else (words, [_terminal(role, (EPSILON,))], [0] * len(words))
+    if not isinstance(role, Scalar):
+        return None
     having: dict[str, int] = {}  # for each word, bits of the languages it is in
     for place, language in enumerate(vector):
-        words = None if isinstance(role, Key) else texts_of(language)
+        words = texts_of(language)
         if words is None:
             return None
         for word in words:
@@ -79,8 +81,7 @@ def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[i
     places: dict[int, int] = {}
     known = sorted(having)
     which = [places.setdefault(having[word], len(places)) for word in known]
-    read = ([EPSILON if bits >> i & 1 else EMPTY for i in range(len(vector))] for bits in places)
-    return known, [_terminal(role, tuple(each)) for each in read], which
+    return known, [role.terminal(bits) for bits in places], which
 
 
 def _terminal(role: Role, read: Vector) -> Hashable:

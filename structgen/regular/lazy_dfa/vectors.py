@@ -35,7 +35,7 @@ from structgen.regular.expressions.nodes import (
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
-from structgen.regular.lazy_dfa.states import Array
+from structgen.regular.lazy_dfa.states import MOST_AT_ONCE, Array
 
 MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
@@ -72,6 +72,8 @@ class VectorAutomaton(PositionAutomaton):
     outcomes: for each value of `ends` from 1 on, which expressions a text is in that ends so, as
     far as met. open_ended_index: see `nodes.open_ended_index`.
     """
+
+    at_once = MOST_AT_ONCE  # tokens lead to states that combine those of several expressions
 
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError, also where it cannot be seen that no state is dead."""

@@ -87,18 +87,20 @@ class Schemas(Subschemas):
         """
         if len(expr) == 1 and isinstance(expr[0].value, OneOf):
             return any(isinstance(x, str) and is_spellable(x) for x in expr[0].value.values)
-        whole: dict[str, Any] = {}
+        whole: dict[str, Any] | None = None
         for atom in expr:
             schema, place = atom.value, atom.place
             if isinstance(place, str) or not isinstance(schema, dict):
                 return False
-            if simple.is_reference(schema, place.dialect):
+            dialect = place.spot.dialect
+            if "$ref" in schema and simple.is_reference(schema, dialect):
                 schema, place = self._follow(place, schema["$ref"], "$ref")
-            joined = simple.with_type(whole, schema) if isinstance(schema, dict) else None
-            if joined is None or place.dialect.ignored:
+            if not isinstance(schema, dict) or place.spot.dialect.ignored:
                 return False
-            whole = joined
-        return expr == TRUE or simple.surely_satisfiable(whole, self.place(expr[-1]).dialect)
+            whole = schema if whole is None else simple.with_type(whole, schema)
+            if whole is None:
+                return False
+        return whole is None or simple.surely_satisfiable(whole, dialect)
 
     def expand(self, atom: Atom) -> NormalForm:
         """See `Subschemas.expand`."""

@@ -145,10 +145,12 @@ def allowed(expr: Expr) -> frozenset[Value] | None:
     """All values that may fit, if constants limit them; else None."""
     found: frozenset[Value] | None = None
     for atom in expr:
-        if atom.allowed is not None:
-            found = atom.allowed if found is None else found & atom.allowed
+        values = atom.allowed
+        if values is not None:
+            found = values if found is None else found & values
     if found is not None:
-        found = found.difference(*(atom.excluded_values for atom in expr))
+        excluded = [atom.excluded_values for atom in expr if atom.excluded_values]
+        found = found.difference(*excluded) if excluded else found  # without a copy if none are
     return found
 
 

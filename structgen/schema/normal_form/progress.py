@@ -74,6 +74,10 @@ class Progress(CachedHash, _ObjectProgress):
     with the literals that can still hold. pending: those that the value being read decides.
     """
 
+    def with_open_clauses(self, clauses: tuple[Clause, ...]) -> Progress:
+        """The same with other open clauses, none pending; faster than `_replace`."""
+        return Progress(self.position, self.seen, self.members_read, clauses)
+
 
 class Transition(NamedTuple):
     """One way to go on with a key or an item.

@@ -30,7 +30,6 @@ from structgen.schema.objects.clauses import (
     greedily_completes,
     matches_key,
 )
-from structgen.schema.objects.deciding_values import values_that_decide
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
@@ -128,29 +127,33 @@ class ClauseMatcher(ObjectMatcher):
             """The clauses among those that the value leaves that are not open in any case."""
             return [rest for rest in dict.fromkeys(rests) if rest not in near]
 
-        def can_finish(rests: Iterable[Clause]) -> bool:
-            """Whether the object can be finished if the value leaves these clauses."""
-            return self._can_finish(after._replace(open_clauses=(*near, *fresh(rests))), at)
+        def can_finish(left: list[Clause]) -> bool:
+            """Whether the object can be finished if the value leaves these clauses open besides."""
+            return self._can_finish(after.with_open_clauses((*near, *left)), at)
 
-        decisive = values_that_decide(pending)
+        decisive = self._quick_check.values_that_decide(pending)
         outcomes: Iterable[tuple[Expr, list[Clause]]]  # what a value fits, the clauses it leaves
         if decisive is not None:
             outcomes = (
-                (value, [pending[i].rest for i in failed])
+                (value, fresh([pending[i].rest for i in failed]))
                 for failed, value in decisive.outcomes(child, self._costs)
             )
-        elif can_finish(p.rest for p in pending):  # these are left at worst
+        elif can_finish(fresh(p.rest for p in pending)):  # these are left at worst
             asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
             return [Transition(child, after._replace(pending=tuple(pending)), asked)]
         else:
+
+            def rests_can_finish(rests: list[Clause]) -> bool:
+                return can_finish(fresh(rests))
+
             outcomes = (
-                (value, _rests(pending, fits))
-                for value, fits in self._outcomes(child, pending, can_finish)
+                (value, fresh(_rests(pending, fits)))
+                for value, fits in self._outcomes(child, pending, rests_can_finish)
             )
         return [
-            Transition(value, after._replace(open_clauses=(*after.open_clauses, *fresh(rests))))
-            for value, rests in outcomes
-            if self._costs.satisfiable(value) and can_finish(rests)
+            Transition(value, after.with_open_clauses((*after.open_clauses, *left)))
+            for value, left in outcomes
+            if self._costs.satisfiable(value) and can_finish(left)
         ]
 
     def _after_key(

@@ -45,7 +45,7 @@ from structgen.schema.normal_form.expressions import (
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
-from structgen.schema.objects.deciding_values import Fitting, fitting_values, values_that_decide
+from structgen.schema.objects.deciding_values import DecidingValues, Fitting, fitting_values
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
@@ -443,7 +443,7 @@ class QuickCheck:
     def _allows_by_value(self, at: Progress, key: str, touched: list[Clause]) -> bool | None:
         """The same where constants decide about all `touched` clauses; None where they do not."""
         pending = [p for p in (self.pending(clause, key) for clause in touched) if p is not None]
-        values = values_that_decide(pending)
+        values = self.values_that_decide(pending)
         if values is None:
             return None
         child = self._matcher.child(key)
@@ -456,6 +456,16 @@ class QuickCheck:
                 if self.surely_satisfiable(at_worst):
                     return True
         return False
+
+    def values_that_decide(self, pending: Iterable[PendingClause]) -> DecidingValues | None:
+        """The constants that decide about some clauses; None if anything else decides, too."""
+        found = []
+        for clause in pending:
+            fitting = [self._fitting(expr) for expr in clause.satisfiers]
+            if clause.universals or None in fitting:
+                return None
+            found.append([f for f in fitting if f is not None])
+        return DecidingValues(found) if found else None
 
     def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, list[Clause]]:
         """What is at worst left of clauses that `key` does not satisfy, and of which of them."""

@@ -7,12 +7,11 @@ and so have all other values together. So there are no more outcomes than consta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from structgen.schema.keywords.listings import is_listing
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
-from structgen.schema.normal_form.progress import PendingClause
 from structgen.schema.values import Value
 
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
@@ -86,17 +85,6 @@ class DecidingValues:
         for outcome, values in by_outcome.items():
             fitting = make.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)
-
-
-def values_that_decide(pending: Iterable[PendingClause]) -> DecidingValues | None:
-    """The constants that decide about some clauses; None if anything else decides, too."""
-    found = []
-    for clause in pending:
-        fitting = [fitting_values(expr) for expr in clause.satisfiers]
-        if clause.universals or None in fitting:
-            return None
-        found.append([f for f in fitting if f is not None])
-    return DecidingValues(found) if found else None
 
 
 def fitting_values(expr: Expr) -> Fitting | None:
