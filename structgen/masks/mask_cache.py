@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Room at first; pages of memory that are not written to cost nothing.
 STATES_AT_FIRST = 512
-RECORD_WORDS, SLOTS, RECIPES = 1 << 15, 1 << 11, 1 << 7
+RECORD_WORDS, SLOTS, RECIPES = 1 << 15, 1 << 9, 1 << 7
+_NO_PLACES = np.full(SLOTS, -1, np.int64)
 
 
 class BaseRow(NamedTuple):
@@ -116,19 +117,30 @@ class MaskCache:
             kinds, self._recipes = np.zeros(STATES_AT_FIRST, np.int32), Recipes()
         else:
             kinds, self._recipes = lexicon_cache.copies()
-        self._k = kernels("masks.mask_cache")
-        self._arrays = self._k.MaskCache(
+        self._k = k = kernels("masks.mask_cache")
+        longest = self._longest(1)
+        sizes = np.zeros(8, np.int64)
+        sizes[k.POSITION] = DEAD
+        arrays = k.MaskCache(
             kinds=kinds,
             recipes=self._recipes.table,
-            places=np.full(SLOTS, -1, np.int64),
-            records=np.empty(RECORD_WORDS, np.int64),
-            key=np.empty(0, np.int64),
-            sizes=np.zeros(8, np.int64),
+            places=_NO_PLACES.copy(),
+            records=np.empty(max(RECORD_WORDS, self._words_of_records(longest)), np.int64),
+            key=np.empty(longest, np.int64),
+            sizes=sizes,
         )
-        self._arrays.sizes[self._k.POSITION] = DEAD
-        self._packed = PackedArrays(len(self._arrays))
+        self._packed = PackedArrays(len(arrays))
         self.address = self._packed.address
-        self.make_room(1)
+        self._store(arrays)
+
+    def _longest(self, lookup_words: int) -> int:
+        """Words of the two longest kinds of keys: edits of a whole row, answers to all lookups."""
+        return max(2 + self._words, 4 + lookup_words)
+
+    def _words_of_records(self, longest: int) -> int:
+        """Words that the records of one walk take at most."""
+        count: int = kernels("masks.same_mask").RECORDS * (self._k.KEY + longest)
+        return count
 
     @property
     def nbytes(self) -> int:
@@ -138,13 +150,11 @@ class MaskCache:
 
     def make_room(self, lookup_words: int) -> None:
         """Have room for the records of one more walk, whose lookups take `lookup_words` words."""
-        arrays, k = self._arrays, self._k
-        # The two longest kinds of keys: the edits of a whole row, and the answers to all lookups.
-        longest = max(2 + self._words, 4 + lookup_words)
+        arrays, k, longest = self._arrays, self._k, self._longest(lookup_words)
         if len(arrays.key) < longest:
             arrays = arrays._replace(key=np.empty(longest, np.int64))
         used = int(arrays.sizes[k.USED])
-        room = used + kernels("masks.same_mask").RECORDS * (k.KEY + longest)
+        room = used + self._words_of_records(longest)
         arrays = arrays._replace(records=with_room(arrays.records, room, None))
         if 4 * int(arrays.sizes[k.COUNT]) > len(arrays.places):
             larger = np.full(4 * len(arrays.places), -1, np.int64)

@@ -57,8 +57,13 @@ def number(text: str) -> int | float | Written:
     return near if repr(near) == text else Written(text)
 
 
+_decode = json.JSONDecoder(parse_int=number, parse_float=number).decode
+
+
 def loads(text: str | bytes, **hooks: Any) -> Any:
     """`json.loads` with exact numbers. Raises what it raises, and BudgetError."""
+    if isinstance(text, str) and not hooks and text[:1] != "\ufeff":
+        return _decode(text)  # `json.loads` would make a decoder for each text
     return json.loads(text, parse_int=number, parse_float=number, **hooks)
 
 
