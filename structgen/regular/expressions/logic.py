@@ -79,6 +79,11 @@ def alt(*parts: Regex) -> Regex:
     return repeat_counts(result, 0, 1)
 
 
+def alternatives_of(regex: Regex) -> tuple[Regex, ...]:
+    """The parts of a union; any other expression is its own only one."""
+    return regex.parts if isinstance(regex, Alt) else (regex,)
+
+
 def _opposites(parts: tuple[Regex, ...]) -> bool:
     """Is some part the complement of another?"""
     return any(isinstance(part, Not) and part.body in parts for part in parts)
@@ -232,7 +237,7 @@ def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
     begun = max(map(_first_text, found), key=len, default="")
     if not begun:
         return barred
-    each = [part for body in barred for part in (body.parts if isinstance(body, Alt) else (body,))]
+    each = [part for body in barred for part in alternatives_of(body)]
     each = [_that_begin(part, begun) if isinstance(part, Words) else part for part in each]
     return [part for part in each if begun.startswith(_first_text(part)[: len(begun)])]
 

@@ -19,7 +19,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.logic import begin_differently
+from structgen.regular.expressions.logic import alternatives_of, begin_differently
 from structgen.regular.infinite import every_prefix_is_infinite
 from structgen.regular.regex import Regex, alt, complement, intersect
 from structgen.schema.normal_form.combination import conjunction
@@ -95,9 +95,16 @@ class KeyRules:
     @cached_attribute
     def rule_languages(self) -> tuple[Regex, ...]:
         """For each rule, the language of its keys that may come."""
+        alternatives = frozenset(alternatives_of(self.keys))
+
+        def may_come(keys: Regex) -> bool:
+            """Whether all of some keys may, plainly."""
+            listed = alternatives.issuperset(alternatives_of(keys))
+            return listed or alt(keys, self.keys) is self.keys
+
         return tuple(
             rule.keys
-            if alt(rule.keys, self.keys) is self.keys
+            if may_come(rule.keys)
             else alt(*(intersect(rule.keys, part) for part in self.parts))
             for rule in self._rules
         )
@@ -175,13 +182,18 @@ class KeyRules:
         return self._costs.of_form(joined) is not None
 
 
-def sample_languages(o: ObjectAlt) -> Iterator[Regex]:
-    """Languages in which keys with few bytes are looked for: in no pattern, in one, in some."""
+def sample_languages(o: ObjectAlt, is_worth: Callable[[Regex], bool]) -> Iterator[Regex]:
+    """Languages in which keys with few bytes are looked for: in no pattern, in one, in some.
+
+    is_worth: whether a pattern is to be looked at.
+    """
     patterns = [keys for group in o.groups for keys, _ in group.patterns]
     yield complement(alt(*patterns))
     for keys in patterns:
-        yield intersect(keys, complement(alt(*(other for other in patterns if other is not keys))))
-        yield keys
+        if is_worth(keys):
+            others = (x for x in patterns if x is not keys and not begin_differently(keys, x))
+            yield intersect(keys, complement(alt(*others)))
+            yield keys
 
 
 def _rest(group: PropertyGroup) -> Regex:

@@ -455,21 +455,29 @@ class ObjectMatcher:
         """The costs of the cheapest `wanted` members that are not required."""
         left = [n for n in self.names[at.position :] if not (n in self.required or n in at.seen)]
         optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
+        best = sorted(size for size in optional if size is not None)[:wanted]
+
+        def is_worth(keys: Regex) -> bool:
+            """Whether a member with a key of a language may be cheaper than those found."""
+            least = keys.shortest + 2 + 1 + self._costs.gap + 1  # quotes, colon, value
+            return len(best) < wanted or least < best[-1]
+
         used = set(at.seen)
-        for keys in self._unnamed_languages():
+        for keys in self._unnamed_languages(is_worth):
             for _ in range(wanted):
-                key = shortest(intersect(keys, complement(words(used))))
+                key = shortest(intersect(keys, complement(words(used)))) if is_worth(keys) else None
                 if key is None:
                     break
                 used.add(key)
-                value = cost_of(self.child(key))
-                optional.append(self._member_size(key, value))
-        return [*sorted(size for size in optional if size is not None)[:wanted]]
+                size = self._member_size(key, cost_of(self.child(key)))
+                if size is not None:
+                    best = sorted((*best, size))[:wanted]
+        return [*best]
 
-    def _unnamed_languages(self) -> Iterator[Regex]:
-        """Languages of the keys that are not named."""
+    def _unnamed_languages(self, is_worth: Callable[[Regex], bool]) -> Iterator[Regex]:
+        """Languages of the keys that are not named; patterns only if they are worth a search."""
         if self._pattern_count > MAX_PARTITIONED:
-            yield from sample_languages(self.alt)
+            yield from sample_languages(self.alt, is_worth)
         else:
             yield from (key_class.keys for key_class in self.all_key_classes)
 
