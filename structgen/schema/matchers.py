@@ -75,7 +75,7 @@ class Matchers(FiniteValues):
         """See `Costs.arrays`."""
         if form not in self._some_arrays:
             matchers = (self.array_matcher(alt) for alt in form.arrays if alt not in self._missing)
-            self._some_arrays[form] = [p for p in matchers if p.minimum(self.of) is not None]
+            self._some_arrays[form] = [p for p in matchers if p.is_satisfiable()]
         return self._some_arrays[form]
 
     def object_matcher(self, alt: ObjectAlt) -> ObjectMatcher:

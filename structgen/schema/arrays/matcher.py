@@ -97,6 +97,18 @@ class ArrayMatcher:
         items = self._items(count, self._costs.of) or []
         return closing_cost(len(items), sum(items), opened, self._costs.gap)
 
+    def surely_satisfiable(self) -> bool:
+        """Whether some array certainly fits, as far as is seen without costs."""
+        least, most = self.alt.least, self.alt.most
+        if type(self) is not ArrayMatcher or (most is not None and most < least):
+            return False
+        heads = range(min(least, self.alt.prefix + 1))
+        return all(self._costs.satisfiable(self.child(i)) for i in heads)
+
+    def is_satisfiable(self) -> bool:
+        """Whether some array fits."""
+        return self.surely_satisfiable() or self.minimum(self._costs.of) is not None
+
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an array that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < self.alt.least:

@@ -21,17 +21,22 @@ LARGE = 10**21  # whole numbers from here on are in no run
 
 def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
     """The normal form of exactly these JSON values; `location` is where they are listed."""
-    if set(map(type, values)) == {str}:  # as most are
+    kinds = set(map(type, values))
+    if kinds == {str}:  # as most are
         return NormalForm(string=words(values))
+    if kinds == {int} and len(values) == 1 and schemas.natural:  # as in lists of objects
+        return NormalForm(number=_constant_number(schemas, values[0]))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
+    nested = any(isinstance(v, list | dict) for v in values)
+    at = location() if nested else ""
     return NormalForm(
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
         alt(*_constant_numbers(schemas, numbers)),
         words(v for v in values if isinstance(v, str)),
-        tuple(_constant_array(schemas, v, location()) for v in values if isinstance(v, list)),
-        tuple(_constant_object(schemas, v, location()) for v in values if isinstance(v, dict)),
+        tuple(_constant_array(schemas, v, at) for v in values if isinstance(v, list)),
+        tuple(_constant_object(schemas, v, at) for v in values if isinstance(v, dict)),
     )
 
 
@@ -72,8 +77,8 @@ def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
     return end, step
 
 
-def _constant_number(schemas: Subschemas, value: Fraction) -> Regex:
-    return words([str(value)]) if schemas.natural else equal_to(value)
+def _constant_number(schemas: Subschemas, value: Fraction | int) -> Regex:
+    return words([str(value)]) if schemas.natural else equal_to(Fraction(value))
 
 
 def _constant_array(schemas: Subschemas, value: list[Any], location: str) -> ArrayAlt:

@@ -86,7 +86,7 @@ class Schemas(Subschemas):
         Others may stand beside it that say nothing but the same type.
         """
         if len(expr) == 1 and isinstance(expr[0].value, OneOf):
-            return any(isinstance(x, str) and is_spellable(x) for x in expr[0].value.values)
+            return any(map(simple.is_writable, expr[0].value.values))
         whole: dict[str, Any] | None = None
         for atom in expr:
             schema, place = atom.value, atom.place
@@ -195,6 +195,8 @@ class Schemas(Subschemas):
                     continue
                 entry = self.atom(schema, place, entered=True)
             form = self.expand(entry)
+            if isinstance(entry.value, OneOf) and not (form.arrays or form.objects):
+                continue
             costly.append((entry, form))
             joined.update(dict.fromkeys(_shared_children(form)))
             for child in children_of(form):

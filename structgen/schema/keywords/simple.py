@@ -122,6 +122,13 @@ def surely_satisfiable(schema: dict[str, Any] | bool, dialect: Dialect) -> bool:
     return not dialect.ignored
 
 
+def is_writable(constant: Any) -> bool:
+    """Whether a constant is a scalar that certainly can be written."""
+    if isinstance(constant, str):
+        return is_spellable(constant)
+    return constant is None or isinstance(constant, int)
+
+
 def with_type(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
     """Two schemas as one, if one of them says nothing but a type that the other leaves as it is."""
     if not (said := _SAID.intersection(other)) <= {"type"}:

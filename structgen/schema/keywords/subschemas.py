@@ -190,7 +190,7 @@ class Subschemas(ABC):
 
     def constant(self, value: Any, location: str) -> Expr:
         """The expression of one value."""
-        return (Atom(OneOf((value,)), location, frozenset((value_of(value),))),)
+        return (Atom(OneOf((value,)), location, lambda: frozenset((value_of(value),))),)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression of exactly these values."""

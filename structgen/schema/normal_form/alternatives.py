@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -83,20 +84,32 @@ def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
         alt(a.evaluated, b.evaluated),
     )
     checkpoint(1 + len(merged.clauses) // 4)
-    return simplified(merged)
+    return simplified(merged, [*_unchecked(a, b), *_unchecked(b, a)])
 
 
-def simplified(o: ObjectAlt) -> ObjectAlt | None:
+def _unchecked(a: ObjectAlt, b: ObjectAlt) -> Iterable[str]:
+    """The required keys of `a` whose values may be contradictory beside what `b` demands."""
+    if not a.is_checked:
+        return a.required
+    demands = [g for g in b.groups if not g.patterns and g.additional != TRUE]
+    return a.required if demands else [k for k in a.required if any(k in g.named for g in b.groups)]
+
+
+def simplified(o: ObjectAlt, unchecked: Iterable[str] | None = None) -> ObjectAlt | None:
     """Unit propagation: the same objects with clauses of one literal turned into obligations.
 
+    `o` has just been made; it is returned where there is nothing to propagate.
+
     Literals that cannot hold are dropped from their clauses, clauses that hold anyway are dropped
-    as a whole. None if a contradiction shows.
+    as a whole. None if a contradiction shows. unchecked: the required keys for which one may, by
+    default all.
     """
+    keys = o.required if unchecked is None else unchecked
     while True:
         if o.most is not None and max(o.least, len(o.required)) > o.most:
             return None
         known = _KnownChildren(o)
-        if any(contradictory(known[key]) for key in o.required):
+        if any(contradictory(known[key]) for key in keys):
             return None
         clauses = [_open_literals(o, known, clause) for clause in o.clauses]
         if () in clauses:
@@ -105,6 +118,7 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
         # an `Exists` about a language of keys is no obligation that groups can express
         single = next((c[0] for c in left if len(c) == 1 and not is_pattern_exists(c[0])), None)
         if single is None:
+            o.is_checked = True
             return o if left == o.clauses else replace(o, clauses=left)
         key, child = single.keys, single.child
         group = intern_in(_groups, (key, child), _made_group)  # equal obligations are one object
@@ -116,6 +130,7 @@ def simplified(o: ObjectAlt) -> ObjectAlt | None:
             else o.required,
             clauses=tuple(c for c in left if c != (single,)),
         )
+        keys = o.required
 
 
 class _KnownChildren(dict[str, Expr]):

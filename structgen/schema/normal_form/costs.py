@@ -64,12 +64,8 @@ class Matcher(Protocol):
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many values certainly fit, given of which children they do."""
 
-
-class MatcherOfObjects(Matcher, Protocol):
-    """What is asked besides where it is one of objects."""
-
     def surely_satisfiable(self) -> bool:
-        """Whether some object certainly fits, as far as is seen without a search."""
+        """Whether some value certainly fits, as far as is seen without a search."""
 
 
 class Costs(ABC):
@@ -90,7 +86,7 @@ class Costs(ABC):
         self._certain: set[NormalForm] = set()  # for which it said yes
 
     @abstractmethod
-    def object_matcher(self, alt: ObjectAlt) -> MatcherOfObjects:
+    def object_matcher(self, alt: ObjectAlt) -> Matcher:
         """The matcher of an alternative of objects."""
 
     @abstractmethod
@@ -140,7 +136,7 @@ class Costs(ABC):
         self._being_checked.add(form)
         try:
             found = self._may_be_empty(form) or any(
-                matcher.surely_satisfiable() for matcher in map(self.object_matcher, form.objects)
+                matcher.surely_satisfiable() for matcher in self._matchers(form)
             )
         finally:
             self._being_checked.discard(form)

@@ -99,7 +99,8 @@ class ObjectAlt:
 
     groups: all hold. required: keys that must come, in order. least, most: bounds on the number of
     members. clauses: all hold. evaluated: the keys that count as evaluated where this alternative
-    holds; an annotation for `unevaluatedProperties`, no obligation.
+    holds; an annotation for `unevaluatedProperties`, no obligation. is_checked: whether it has been
+    seen that no required key is clearly without a value.
     """
 
     groups: tuple[PropertyGroup, ...] = ()
@@ -108,6 +109,7 @@ class ObjectAlt:
     most: int | None = None
     clauses: tuple[Clause, ...] = ()
     evaluated: Regex = EMPTY
+    is_checked: bool = False
 
 
 class Contains(NamedTuple):
