@@ -19,7 +19,6 @@ from structgen.errors import (
 )
 from structgen.regular.lazy_dfa.automaton import explore_ahead, explore_vector_ahead
 from structgen.regular.regex import EMPTY
-from structgen.regular.words import is_spellable
 from structgen.schema.formats.formats import format_language
 from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants
@@ -29,7 +28,6 @@ from structgen.schema.machine.shortest_value import shortest_value
 from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.combination import disjunction
 from structgen.schema.normal_form.expressions import (
-    TRUE,
     Atom,
     Children,
     Expr,
