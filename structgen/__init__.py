@@ -32,6 +32,7 @@ _HOMES = {
     "generate": "structgen.generation.generator",
     "Generator": "structgen.generation.generator",
     "LogitsProcessor": "structgen.integrations.huggingface",
+    "CustomGenerate": "structgen.integrations.custom_generate",
     "Vocabulary": "structgen.vocabulary.vocabulary",
     "Constraint": "structgen.constraint.constraint",
     "Cache": "structgen.constraint.cache",
@@ -80,6 +81,7 @@ __all__ = [
     "Cache",
     "Choice",
     "Constraint",
+    "CustomGenerate",
     "Ebnf",
     "FreeText",
     "Gbnf",
@@ -165,6 +167,7 @@ if TYPE_CHECKING:
     from structgen.grammar.specs import Ebnf as Ebnf
     from structgen.grammar.specs import Gbnf as Gbnf
     from structgen.grammar.specs import Lark as Lark
+    from structgen.integrations.custom_generate import CustomGenerate as CustomGenerate
     from structgen.integrations.huggingface import LogitsProcessor as LogitsProcessor
     from structgen.schema.export.export import export_schema as export_schema
     from structgen.schema.json_schema import JsonSchema as JsonSchema

@@ -31,6 +31,7 @@ PUBLIC_NAMES = [
     "Cache",
     "Choice",
     "Constraint",
+    "CustomGenerate",
     "Ebnf",
     "FreeText",
     "Gbnf",

@@ -142,7 +142,7 @@ class Generator:
             check_count("n", n)
         settings = Settings.of(options)
         rows = self._rows(prompts, specs, n or 1, settings)
-        for _ in self._decode(rows, settings):
+        for _ in self.decode(rows, settings):
             pass
         results = [row.result() for row in rows]
         if n is None:
@@ -153,9 +153,10 @@ class Generator:
         """Generate one text piece by piece; the Stream's `result` is there after the last piece."""
         settings = Settings.of(options)
         [row] = self._rows([prompt], [spec], 1, settings)
-        return Stream(row, self._decode([row], settings))
+        return Stream(row, self.decode([row], settings))
 
-    def _decode(self, rows: list[Row], settings: Settings) -> Iterator[tuple[int, str]]:
+    def decode(self, rows: Sequence[Row], settings: Settings) -> Iterator[tuple[int, str]]:
+        """Write the rows to their ends, for loops of your own: (index of the row, new text)."""
         if settings.speculate is None:
             return decode(self.target, rows)
         speculation = self.speculations.of(settings.speculate, self.target)
