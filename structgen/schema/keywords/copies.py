@@ -11,11 +11,11 @@ from collections.abc import Hashable
 from typing import Any
 
 from structgen.schema.normal_form.expressions import Atom
+from structgen.schema.normal_form.listings import ANNOTATIONS
 from structgen.schema.references.metaschemas import DEFINITIONS, depth_of
 from structgen.schema.references.resources import IDENTITY
 from structgen.schema.values import dumps
 
-ANNOTATIONS = frozenset(("title", "description", "$comment", "default", "examples"))
 MAX_DEEP = 50  # levels of subschemas that are compared
 MAX_ALIKE = 16  # subschemas with the same outline that one is compared with
 

@@ -24,10 +24,10 @@ from structgen.regular.regex import Regex
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.pattern import parse
 from structgen.schema.keywords.copies import Copies
-from structgen.schema.keywords.listings import excludes_listing, is_listing, listed
 from structgen.schema.normal_form.combination import Where, conjunction
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, OneOf
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
+from structgen.schema.normal_form.listings import excludes_listing, is_listing, listed
 from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource

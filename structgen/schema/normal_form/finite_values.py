@@ -27,10 +27,10 @@ from structgen.regular.regex import (
     words,
 )
 from structgen.regular.words import is_spellable
-from structgen.schema.keywords.listings import is_listing
 from structgen.schema.normal_form.costs import Costs, Expressions
 from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
+from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
 
 MAX_VALUES = 2000  # listed of one expression

@@ -8,23 +8,14 @@ and so have all other values together. So there are no more outcomes than consta
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from structgen.schema.keywords.listings import is_listing
+from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
+from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Value
 
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
-
-
-class ConstantExpressions(Protocol):
-    """What makes expressions (`normal_form.costs.Costs`)."""
-
-    def one_of(self, values: frozenset[Value]) -> Expr:
-        """The expression of exactly these values."""
-
-    def negation(self, expr: Expr) -> Expr:
-        """The expression of the values that do not fit `expr`."""
 
 
 class Fitting(NamedTuple):
@@ -58,7 +49,7 @@ class DecidingValues:
                 self._mentioning.setdefault(value, []).append(i)
         self.mentioned = frozenset(self._mentioning)
 
-    def outcomes(self, child: Expr, make: ConstantExpressions) -> Iterator[tuple[Outcome, Expr]]:
+    def outcomes(self, child: Expr, costs: Costs) -> Iterator[tuple[Outcome, Expr]]:
         """Each outcome that a value which fits `child` may have, with what it must fit for that."""
         listed = allowed(child)
         own = fitting_values(child)
@@ -80,10 +71,10 @@ class DecidingValues:
         if listed is None:
             yield (
                 tuple(others),
-                conjoin(child, make.negation(make.one_of(self.mentioned))),
+                conjoin(child, costs.negation(costs.one_of(self.mentioned))),
             )
         for outcome, values in by_outcome.items():
-            fitting = make.one_of(frozenset(values))
+            fitting = costs.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)
 
 

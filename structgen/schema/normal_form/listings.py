@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from structgen.schema.keywords.copies import ANNOTATIONS
 from structgen.schema.normal_form.expressions import OneOf, Values
 from structgen.schema.references.vocabularies import Dialect
 from structgen.schema.values import value_of
+
+ANNOTATIONS = frozenset(("title", "description", "$comment", "default", "examples"))
 
 
 def is_listing(value: Any) -> bool:
