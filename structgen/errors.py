@@ -20,6 +20,7 @@
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
+    +-- UnclosedTextWarning           a host's text will end at its limit, and not where it may
     +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
 
 `kind` is the stable machine-readable name (code reads it, never the message). `location` is a JSON
@@ -242,6 +243,10 @@ class MisspeltKeywordWarning(StructgenWarning):
 
     def __str__(self) -> str:
         return f"{self.args[0]} (at {self.location})"
+
+
+class UnclosedTextWarning(StructgenWarning):
+    """A text that a host draws will be cut at its limit of tokens, and does not fit then."""
 
 
 class UntestedVersionWarning(StructgenWarning):

@@ -21,6 +21,7 @@ from structgen.constraint.enforced import Enforced
 from structgen.errors import GenerationError, VocabularyError
 from structgen.generation.interfaces import Constraint
 from structgen.integrations.matcher import check_tokens
+from structgen.integrations.token_limit import TokenLimit
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
 from structgen.vocabulary.vocabulary import Vocabulary
@@ -42,6 +43,8 @@ class LogitsProcessor:
     tokenizer: that of the model. Its vocabulary is read once, and gets as wide as the logits.
     eos_ids: the ids that end a text, where the model ends at others than the tokenizer's own.
     prompt_length: padded length of the prompts; without it the first call tells.
+    max_new_tokens: that of the call of `generate`, which a processor is not told. With it, texts
+    are closed within that many tokens: see `structgen.integrations.token_limit`.
 
     The vocabulary of a constraint must be as wide as the model's logits and name all end tokens, as
     `Generator(model, tokenizer).vocabulary` does.
@@ -61,6 +64,7 @@ class LogitsProcessor:
         *,
         eos_ids: Iterable[int] | None = None,
         prompt_length: int | None = None,
+        max_new_tokens: int | None = None,
     ) -> None:
         self._specs = tuple(spec) if isinstance(spec, list | tuple) else (spec,)
         if not self._specs:
@@ -68,6 +72,7 @@ class LogitsProcessor:
         self._tokenizer = tokenizer
         self._eos_ids = None if eos_ids is None else tuple(eos_ids)
         self._table: RowTable | None = None  # mask rows where the scores are
+        self._max_new_tokens = max_new_tokens
         self._set(tuple(map(self._constraint, self._specs)))
         self._given_length = prompt_length
         self.reset()
@@ -93,6 +98,8 @@ class LogitsProcessor:
                 )
         self._constraints = constraints
         self._endings = tuple(map(_WithEndings, constraints))
+        most = self._max_new_tokens
+        self._limits = () if most is None else tuple(TokenLimit(one, most) for one in constraints)
 
     @property
     def enforced(self) -> tuple[Enforced, ...]:
@@ -147,6 +154,9 @@ class LogitsProcessor:
         self._latest = seen
         allowed = scores.clone()
         self._apply(allowed, [self._endings[i // share] for i in range(len(rows))], states)
+        if self._limits:
+            for i, state in enumerate(states):
+                self._limits[i // share].restrict(allowed[i], state, len(generated[i]))
         return allowed
 
     def _apply(
