@@ -16,6 +16,7 @@ from structgen.kernels.tables import DEAD, slot_of
 
 BYTES_2 = types.uint8[:, ::1]
 BITS_2 = types.uint64[:, ::1]
+MOST_TEXTS = 64  # of a terminal that can end, about
 
 
 @folded(INT(I64, I64_2, INT, INT))
@@ -110,6 +111,51 @@ def distances(nexts, found):  # type: ignore[no-untyped-def]
             if least < found[state]:
                 found[state] = least
                 changed = True
+    return numba.int64(0)
+
+
+@lean(INT(I32_2, I32, INT, I32_2, I32))
+def short_texts(nexts, ends, first, texts, seen):  # type: ignore[no-untyped-def]
+    """List short texts of a terminal, breadth first, with one byte of each class: how many.
+
+    nexts: int32[states, classes]; ends: int32[states], > 0 where a lexeme may end. first: the first
+    state of the terminal. texts: int32[room, 4], set for each text to its state, the text that is a
+    byte shorter, that byte's class, and the length; text 0 is the empty one. seen: int32[states of
+    the terminal], 0 at first. There are some of each length until MOST_TEXTS can end or there is no
+    more room, and few that lead to one state.
+    """
+    texts[0, 0], texts[0, 1], texts[0, 2], texts[0, 3] = first, 0, 0, 0
+    count, ended, length, shorter = numba.int64(1), numba.int64(0), numba.int64(0), numba.int64(0)
+    while ended < MOST_TEXTS and shorter < count:
+        behind, length = count, length + 1
+        for text in range(shorter, min(behind, shorter + 4 * MOST_TEXTS)):
+            for byte_class in range(nexts.shape[1]):
+                after = numba.int64(nexts[texts[text, 0], byte_class])
+                if after < 0 or seen[after - first] >= MOST_TEXTS // 2:
+                    continue
+                if count >= texts.shape[0]:
+                    return count
+                seen[after - first] += 1
+                texts[count, 0], texts[count, 1] = after, text
+                texts[count, 2], texts[count, 3] = byte_class, length
+                count += 1
+                if ends[after] > 0:
+                    ended += 1
+        shorter = behind
+    return count
+
+
+@lean(INT(I32_2, I32_2, INT, INT, I32_2))
+def left_by_texts(watch, texts, first, last, left):  # type: ignore[no-untyped-def]
+    """Set the lookahead states behind the texts from `first` to `last` - 1, from several each: 0.
+
+    watch: int32[classes, lookahead states], the state behind a byte. texts: see `short_texts`.
+    left: int32[texts, k], known of shorter texts.
+    """
+    for text in range(first, last):
+        shorter, byte_class = texts[text, 1], texts[text, 2]
+        for i in range(left.shape[1]):
+            left[text, i] = watch[byte_class, left[shorter, i]]
     return numba.int64(0)
 
 

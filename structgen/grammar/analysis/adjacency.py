@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy.typing as npt
 from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix
 from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
-from structgen.grammar.terminals.short_texts import candidates
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
 from structgen.util.bits import ones
 
+MOST_SAMPLES = 1 << 12  # texts of a terminal
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
 Left = frozenset[int]  # lookahead states that are left behind a lexeme
@@ -33,6 +33,10 @@ Text = npt.NDArray[np.int32]  # the state of the lookahead DFA behind a text, fr
 
 class Adjacency(Neighbours):
     """Whether terminals that may stand beside each other have spellings with which they do."""
+
+    @cached_property
+    def _sampled(self) -> dict[int, tuple[npt.NDArray[np.int32], list[int]]]:
+        return {}  # see `_samples`
 
     def is_safe(self) -> bool:
         """Whether from every place in the grammar some way to go on has a spelling.
@@ -326,22 +330,42 @@ class Adjacency(Neighbours):
             kin = {terminal, *(i for i in self._within[terminal] if terminal in self._renames[i])}
             beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
             rivals = [i for i in beside if i not in kin and not {*self._within[i]} & kin]
-        pending = self._no_match[self._start[rivals]]
-        begun = np.concatenate([pending, lookaheads])
-        listed = candidates(
-            self._tables.next, self._ends, int(self._start[terminal]), self._byte_of
-        )
-        behind = {b"": begun}
-        for text in listed:
-            for count in range(1, len(text) + 1):
-                if text[:count] not in behind:
-                    byte_class = self._class[text[count - 1]]
-                    behind[text[:count]] = self._watch[byte_class][behind[text[: count - 1]]]
-            after = behind[text]
-            if rivals and (after[: len(rivals)] == VIOLATED).any():
-                continue
-            if not any(self._matches(i, text) for i in self._renames[terminal]):
-                yield after[len(rivals) :]
+        begun = np.concatenate([self._no_match[self._start[rivals]], lookaheads])
+        texts, bounds = self._samples(terminal)
+        left = np.empty((len(texts), len(begun)), np.int32)
+        left[0] = begun
+        for first, last in pairwise(bounds):
+            kernels("grammar.terminals").left_by_texts(self._watch, texts, first, last, left)
+            ending = first + np.flatnonzero(self._ends[texts[first:last, 0]] > 0)
+            fits = ~(left[ending, : len(rivals)] == VIOLATED).any(axis=1)
+            for text in ending[fits].tolist():
+                spelled = self._spelled(texts, text) if self._renames[terminal] else b""
+                if not any(self._matches(i, spelled) for i in self._renames[terminal]):
+                    yield left[text, len(rivals) :]
+
+    def _samples(self, terminal: int) -> tuple[npt.NDArray[np.int32], list[int]]:
+        """Short texts of a terminal (see `short_texts` of kernels), and where each length begins.
+
+        The end is behind these; the empty text is in no length.
+        """
+        found = self._sampled.get(terminal)
+        if found is None:
+            texts, mine = np.empty((MOST_SAMPLES, 4), np.int32), self._of(terminal)
+            first, seen = int(self._start[terminal]), np.zeros(mine.stop - mine.start, np.int32)
+            count = kernels("grammar.terminals").short_texts(
+                self._tables.next, self._ends, first, texts, seen
+            )
+            lengths = np.flatnonzero(np.diff(texts[:count, 3])) + 1
+            found = self._sampled[terminal] = texts[:count], [*lengths.tolist(), count]
+        return found
+
+    def _spelled(self, texts: npt.NDArray[np.int32], text: int) -> bytes:
+        """The bytes of a sample text."""
+        found = b""
+        while text:
+            _, shorter, byte_class, _ = texts[text].tolist()
+            text, found = shorter, self._byte_of[byte_class] + found
+        return found
 
     @cached_property
     def _tails(self) -> tuple[npt.NDArray[np.int64], list[Left]]:

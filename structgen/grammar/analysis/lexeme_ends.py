@@ -6,7 +6,6 @@ kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,8 +194,10 @@ class LexemeEnds:
             return []
         return self._reader.lookaheads_left_by(self._automaton, terminal, lookaheads)
 
-    def _least(self, found: Iterable[Between]) -> list[Between]:
+    def _least(self, found: list[Between]) -> list[Between]:
         """Those that leave most ways to go on."""
+        if len(found) < 2:
+            return found
         by_tops: dict[int, list[int]] = {}
         for tops, lookaheads in found:
             by_tops.setdefault(tops, []).append(lookaheads)
@@ -204,6 +205,8 @@ class LexemeEnds:
 
     def _fewest(self, found: list[int]) -> list[int]:
         """Records of lookaheads that are minimal as sets."""
+        if len(found) < 2:
+            return found
         if 0 in found:
             return [0]
         sets = {lookaheads: frozenset(self._automaton.record(lookaheads)) for lookaheads in found}

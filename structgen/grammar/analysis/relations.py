@@ -15,7 +15,8 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.neighbours import product
+from structgen.grammar.analysis.follow_sets import first_and_last
+from structgen.grammar.analysis.neighbours import matrix, product
 from structgen.grammar.ir import Grammar
 from structgen.util.cancellation import checkpoint
 
@@ -137,29 +138,11 @@ class Relations:
                     times[name] = times.get(name, 0) + 1
                     todo.update(users[name])
 
-    def _last(self) -> tuple[dict[str, npt.NDArray[np.bool_]], set[str]]:
+    def _last(self) -> tuple[dict[str, Vector], set[str]]:
         """The terminals with which each name may end; and the names that may be empty."""
-        empty: set[str] = set()
-        last = {name: np.zeros(self._size, np.bool_) for name in self._grammar.rules}
-        for name, number in self._numbers.items():
-            last[name] = np.arange(self._size) == number
-        grown = True
-        while grown:
-            grown = False
-            for rule in self._grammar.rules.values():
-                found = last[rule.name].copy()
-                for parts in rule.alternatives:
-                    for part in reversed(parts):
-                        found |= last[part]
-                        if part not in empty:
-                            break
-                    else:
-                        grown = grown or rule.name not in empty
-                        empty.add(rule.name)
-                if (found != last[rule.name]).any():
-                    last[rule.name] = found
-                    grown = True
-        return last, empty
+        _, last, empty = first_and_last(self._grammar, self._numbers)
+        rows = matrix([*last.values()], self._size)
+        return dict(zip(last, rows, strict=True)), empty
 
 
 def _leads_to(relation: Relation, good: Vector) -> Vector:

@@ -10,7 +10,6 @@ of those that can be.
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,13 @@ import numpy.typing as npt
 
 from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.kernels.build.loader import kernels
-from structgen.kernels.grammar.records import REC_SIZE
+from structgen.kernels.grammar.records import REC_SIZE, STACKS_TERMINALS
 from structgen.util.bits import ones
 
 SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
 MOST_LOOKED_AT = 600  # sets of stacks
 MOST_INTS = 64  # in each of them
+EMPTY_ITEM = 0
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
 Moves = dict[int, int]  # by terminal: the items that it leads to, as a bit mask
 
@@ -60,14 +60,14 @@ class Items(NamedTuple):
         count = int(tables.info[k.TERMINAL_COUNT])
         return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)
 
-    def closure(self, item: int) -> int:
-        """An item and all that it also is without reading anything, as a bit mask."""
-        seen, todo = {item}, [item]
+    def closure(self, item: int) -> list[int]:
+        """An item and all that it also is without reading anything."""
+        seen, todo = {item}, [item] if self.skips[item] else []
         while todo:
             fresh = set(self.skips[todo.pop()]) - seen
             seen |= fresh
             todo += fresh
-        return sum(1 << r for r in seen if r <= 1 or self.first[r] >= 0)
+        return [one for one in seen if one <= 1 or self.first[one] >= 0]
 
 
 def _rows(starts: list[int], flat: list[Any]) -> list[list[Any]]:
@@ -79,18 +79,11 @@ class StackTops:
 
     def __init__(self, of: Items) -> None:
         self.of = of
-        self._closures = [of.closure(item) for item in range(len(of.first))]
-        self._under = self._solved()
+        closed = [of.closure(item) for item in range(len(of.first))]
+        self._closures = [*map(_as_mask, closed)]
+        self._under = self._solved(closed)
         self._moves = [self._moves_of(item) for item in range(len(of.first))]
-        self._begins = [sum(1 << t for t in moves) for moves in self._moves]
         self._steps: dict[int, Moves] = {}
-
-    def terminals(self, tops: int) -> int:
-        """The terminals with which some items can begin."""
-        found = 0
-        for item in ones(tops):
-            found |= self._begins[item]
-        return found
 
     def steps(self, tops: int) -> Moves:
         """For each terminal with which items can begin, those that can be on top behind it."""
@@ -129,10 +122,10 @@ class StackTops:
                 return [(1 << self.of.terminals) - 1]
         return list({int.from_bytes(row.tobytes(), "little") for row in begins[:count]})
 
-    def _solved(self) -> list[int]:
+    def _solved(self, closed: list[list[int]]) -> list[int]:
         """For each item what can come up where it ends; for each name where a call of it does.
 
-        A least fixed point by a worklist.
+        closed: the closures of all items. A least fixed point by a worklist.
         """
         of, count = self.of, len(self.of.first)
         under = [0] * (count + len(of.entries))
@@ -141,7 +134,7 @@ class StackTops:
             if of.first[item] < 0:
                 continue
             behind = self._closures[of.after[item]]
-            leads[item].update(ones(behind & ~EMPTY))
+            leads[item].update(closed[of.after[item]])
             if of.first[item] >= of.terminals:
                 name = count + of.first[item] - of.terminals
                 under[name] |= behind & ~EMPTY
@@ -149,9 +142,11 @@ class StackTops:
                     leads[item].add(name)
         for name, entries in enumerate(of.entries, count):
             for _, item in entries:
-                leads[name].update(ones(self._closures[item] & ~EMPTY))
+                leads[name].update(closed[item])
         for item in ones(of.start & ~END):
             under[item] |= END
+        for leading in leads:
+            leading.discard(EMPTY_ITEM)
         todo = {i for i, mask in enumerate(under) if mask}
         while todo:
             one = todo.pop()
@@ -169,15 +164,22 @@ class StackTops:
         behind = _come_up(self._closures[of.after[item]], self._under[item])
         if first < of.terminals:
             return {first: behind}
-        found: Moves = defaultdict(int)
+        found: Moves = {}
         for terminal, entered in of.entries[first - of.terminals]:
-            found[terminal] |= _come_up(self._closures[entered], behind)
-        return dict(found)
+            found[terminal] = found.get(terminal, 0) | _come_up(self._closures[entered], behind)
+        return found
+
+
+def _as_mask(items: list[int]) -> int:
+    found = 0
+    for item in items:
+        found |= 1 << item
+    return found
 
 
 def _come_up(items: int, below: int) -> int:
     """Items, and where the empty one is among them instead of it what lies below."""
-    return items & ~EMPTY | (below if items & EMPTY else 0)
+    return items & ~EMPTY | below if items & EMPTY else items
 
 
 def reached_soon(automaton: GrammarPositions, items: Items, terminal_sets: list[int]) -> list[int]:
@@ -190,21 +192,26 @@ def reached_soon(automaton: GrammarPositions, items: Items, terminal_sets: list[
     missing = {terminal_set | ignored for terminal_set in terminal_sets}
     scan_each = kernels("grammar.terminals").scan_each
     queue = [automaton.threads(automaton.start)[0][1]]
-    seen, found, out = set(queue), set(), np.zeros(items.terminals, np.int64)
+    seen, out = set(queue), np.zeros(items.terminals, np.int64)
+    found: dict[int, tuple[int, int]] = {}  # by record of terminals: how many, and the set
     for stacks in queue:
         if automaton.field(stacks, REC_SIZE) > MOST_INTS:
             return []
         if not missing:
             break
-        allowed = automaton.allowed_terminals(stacks)
-        found.add(sum(1 << terminal for terminal in allowed))
-        missing -= found
+        record = automaton.field(stacks, STACKS_TERMINALS)
+        if record not in found:
+            allowed, wanted = automaton.record(record), 0
+            for terminal in allowed:
+                wanted |= 1 << terminal
+            found[record] = len(allowed), wanted
+            missing.discard(wanted)
         automaton.ask(scan_each, stacks, out)
-        for after in dict.fromkeys(out[: len(allowed)].tolist()):
+        for after in out[: found[record][0]].tolist():
             if after >= 0 and after not in seen and len(queue) < MOST_LOOKED_AT:
                 seen.add(after)
                 queue.append(after)
-    return list(found)
+    return [*dict.fromkeys(wanted for _, wanted in found.values())]
 
 
 def _words(sets: list[int], count: int) -> npt.NDArray[np.uint64]:

@@ -32,8 +32,8 @@ _UNICODE: dict[str, Callable[[Any], Any]] = {
     r"\s": np.strings.isspace,
     r"\w": np.strings.isalnum,
 }
-# Planes 4 to 13 hold no assigned character yet; 15 and 16 are private: no class has any of them.
-_ASSIGNED = ((0, 0xD7FF), (0xE000, 0x3FFFF), (0xE0000, 0xE0FFF))
+# What is left out is private, or holds no assigned character yet: no class has any of it.
+_ASSIGNED = ((0, 0xD7FF), (0xF900, 0x33FFF), (0xE0000, 0xE0FFF))
 _ASCII = 128
 _SPAN = 1 << 13  # characters that are looked at together: few, so that no memory is taken anew
 _BLOCK = 128  # characters of which it is asked at once whether one has another case
