@@ -150,31 +150,32 @@ class Adjacency(Neighbours):
                 return []
         return [(frozenset(left - {SATISFIED}), last) for left, last in ways]
 
-    def can_follow(self) -> Flags:
+    def can_follow(self, of: Iterable[int] | None = None) -> Flags:
         """bool[n + 1, n + 1]: whether j (n: the end) can follow i (n: the start) whatever was read.
 
         From each state of i some text leads to where j has a text that leaves i as it is. More is
         tried than by `is_safe`: what separates i from what can follow it in particular, and letters
-        that rid i of all that could be read instead.
+        that rid i of all that could be read instead. of: the terminals i to look at, by default
+        all.
         """
+        asked = [*(range(self._count) if of is None else of)]
         near = [self._near(i) for i in range(self._count)]
         spaces = [[s for s in SEPARATORS if self._separates(s, some)] for some in near]
         number, tails = self._tails
-        left_by = [
-            {space: self._left_by(space, near[i]) for space in spaces[i]}
-            for i in range(self._count)
-        ]
-        rid = [self._rid_of_rivals(i) for i in range(self._count)]
-        lefts = [left for of in left_by for left in of.values()]
-        lefts += [left for found in rid for _, left in found]
-        texts = _Texts(self, spaces, [*tails, *lefts])
+        left_by = {i: {space: self._left_by(space, near[i]) for space in spaces[i]} for i in asked}
+        rid = {i: self._rid_of_rivals(i) for i in asked}
+        lefts = [left for behind in left_by.values() for left in behind.values()]
+        lefts += [left for found in rid.values() for _, left in found]
+        left_behind = {tail for i in asked for tail in number[self._of(i)].tolist()} - {-1}
+        texts = _Texts(self, spaces, [*(tails[tail] for tail in left_behind), *lefts])
         size = self._count + 1
         wanted = [one | 1 << self._count for one in self._follow]
         if self._ignored:
             wanted = [one | sum(1 << i for i in set(self._ignored)) for one in wanted]
         can = np.zeros((size, size), np.bool_)
         can[-1] = [*map(texts.has_one, range(self._count)), True]
-        for i, following in enumerate(matrix(wanted, size)):
+        following = matrix(wanted, size)
+        for i in asked:
             follows = _Follows(self, texts, left_by[i])
             ends: dict[Left, set[int]] = {}
             for state, tail in rid[i]:
@@ -190,7 +191,7 @@ class Adjacency(Neighbours):
             leads = self._led_to(i, good)[self._alive[mine]]
             everywhere = np.bitwise_and.reduce(leads, axis=0).view(np.uint8)
             bits = np.unpackbits(everywhere, count=size, bitorder="little")
-            can[i] = following & (bits == 1)
+            can[i] = following[i] & (bits == 1)
         return can
 
     def _near(self, terminal: int) -> Flags:

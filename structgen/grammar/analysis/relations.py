@@ -24,6 +24,35 @@ Relation = npt.NDArray[np.bool_]  # [before, last]: whether some way leads from 
 Vector = npt.NDArray[np.bool_]  # by terminal
 
 
+def is_shut_out(
+    grammar: Grammar,
+    numbers: Mapping[str, int],
+    ignored: Sequence[int],
+    can_follow: npt.NDArray[np.bool_],
+) -> bool:
+    """Whether an ignored terminal, as a comment, keeps something out that may have to come next.
+
+    Then not every place leads on. can_follow: bool[n + 1, n + 1], for the ignored terminals.
+    """
+    steps = _steps(can_follow, ignored)
+    wanted = {
+        number
+        for rule in grammar.rules.values()
+        for parts in rule.alternatives
+        for part in parts[2 if parts[:1] == (rule.name,) else 1 :]
+        if (number := numbers.get(part)) is not None
+    }
+    return not steps[np.ix_(ignored, sorted(wanted))].all()
+
+
+def _steps(can_follow: Relation, ignored: Sequence[int]) -> Relation:
+    """Which terminals can follow which, perhaps with ignored ones between."""
+    steps = can_follow.copy()
+    for one in ignored:  # as S. Warshall has it
+        steps |= np.outer(steps[:, one], steps[one])
+    return steps
+
+
 class Relations:
     """The relations of a grammar's names; n terminals, and number n is the start and the end.
 
@@ -40,9 +69,7 @@ class Relations:
         """can_follow: bool[n + 1, n + 1], of `Adjacency.can_follow`."""
         self._grammar, self._numbers, self._ignored = grammar, numbers, list(ignored)
         self._size = len(can_follow)
-        self.steps: Relation = can_follow.copy()
-        for one in self._ignored:  # as S. Warshall has it
-            self.steps |= np.outer(self.steps[:, one], self.steps[one])
+        self.steps = _steps(can_follow, self._ignored)
         self._of: dict[str, Relation] = {}
         self._relate()
 

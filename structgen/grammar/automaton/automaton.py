@@ -13,7 +13,7 @@ import numpy.typing as npt
 from structgen.automata.interface import Automaton, Bytes, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
-from structgen.grammar.analysis.relations import Relations
+from structgen.grammar.analysis.relations import Relations, is_shut_out
 from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
 from structgen.grammar.analysis.viability import Viability
 from structgen.grammar.automaton.completions import Completions
@@ -125,6 +125,8 @@ class GrammarAutomaton(GrammarPositions, Automaton):
         if grammar.variants is not None:
             return adjacency.keeps_apart(grammar.variants, numbers)
         ignored = [numbers[name] for name in grammar.ignore]
+        if is_shut_out(grammar, numbers, ignored, adjacency.can_follow(ignored)):
+            return False
         relations = Relations(grammar, numbers, ignored, adjacency.can_follow())
         return relations.every_place_leads_on()
 

@@ -274,10 +274,11 @@ class _Builder:
         width = self.width
         read: dict[tuple[int, ...], int] = {}  # bytes of symbols in a row
 
-        def cost(symbols: tuple[int, ...], behind: int) -> int:
-            if (least := read.get(symbols)) is None:
-                least = read[symbols] = sum([width[s] for s in symbols])
-            return min(FAR, least + behind)
+        def bytes_of(symbols: tuple[int, ...]) -> int:
+            found = read.get(symbols)
+            if found is None:
+                found = read[symbols] = sum([width[s] for s in symbols])
+            return found
 
         for called, corners in self.corners.items():
             local = dict.fromkeys((called, *corners), FAR)
@@ -288,48 +289,44 @@ class _Builder:
                 for name, onward in corners.items():
                     best = local[name]
                     for symbols, corner in onward:
-                        behind = 0 if corner is None else local[corner[1]]
-                        best = min(best, cost(symbols, behind))
-                    if best < local[name]:
-                        local[name] = best
-                        grown = True
+                        cost = bytes_of(symbols)
+                        if corner is not None:
+                            cost += local[corner[1]]
+                        if cost < best:
+                            best = local[name] = cost
+                            grown = True
             corner_cost |= {(called, name): least for name, least in local.items()}
-        return {item: cost(item[0], corner_cost.get(item[1], FAR)) for item in items}
+        return {item: bytes_of(item[0]) + corner_cost.get(item[1], FAR) for item in items}
 
     def _arrays(self, top: Item) -> Syntax:
-        def head(item: Item) -> int:
-            return item[0][0] if item[0] else -1
-
-        self.owner.setdefault(EMPTY_ITEM, (self.start, self.start))
-        listed = sorted((r for r in self.owner if r != EMPTY_ITEM), key=head)
+        heads = {item: item[0][0] if item[0] else -1 for item in self.owner if item != EMPTY_ITEM}
+        owner = self.owner
+        owner.setdefault(EMPTY_ITEM, (self.start, self.start))
+        listed = sorted(heads, key=heads.__getitem__)
         number = {item: i for i, item in enumerate(listed, 2)} | {EMPTY_ITEM: 0}
-        every: list[Item | None] = [EMPTY_ITEM, None, *listed]
-        owners = [(self.n - 1,) * 2 if r is None else self.owner[r] for r in every]
-        costs = self._costs(self.owner)
-        after = [-1 if r is None or r not in self.behind else number[self.behind[r]] for r in every]
-        skips = [[number[o] for o in self.skips.get(r, ())] if r else [] for r in every]
+        owners = [owner[EMPTY_ITEM], (self.n - 1,) * 2, *map(owner.__getitem__, listed)]
+        costs = self._costs(owner)
+        least = [costs[EMPTY_ITEM], 0, *map(costs.__getitem__, listed)]
+        after = [number[self.behind[r]] if r in self.behind else -1 for r in listed]
+        skips = [[], [], *([number[o] for o in self.skips[r]] for r in listed)]
         entries: list[list[tuple[int, int]]] = [[] for _ in self.names]
         for called, calls in self.calls.items():
             found = {(t, number[item]) for t, items in calls.items() for item in items}
             entries[called - self.n] = sorted(found)
-        flat = [entry for row in entries for entry in row]
+        flat = np.array([entry for row in entries for entry in row], np.int32).reshape(-1, 2)
         return Syntax(
-            first=_ints(-1 if r is None else head(r) for r in every),
-            after=_ints(after),
-            cost=_ints(0 if r is None else costs[r] for r in every),
+            first=np.array([-1, -1, *map(heads.__getitem__, listed)], np.int32),
+            after=np.array([-1, -1, *after], np.int32),
+            cost=np.minimum(least, FAR).astype(np.int32),
             rules=np.array(owners, np.int32) - self.n,
             skip_start=_starts(skips),
-            skip=_ints(other for row in skips for other in row),
+            skip=np.array([other for row in skips for other in row], np.int32),
             call_start=_starts(entries),
-            call_terminal=_ints(t for t, _ in flat),
-            call_item=_ints(item for _, item in flat),
+            call_terminal=np.ascontiguousarray(flat[:, 0]),
+            call_item=np.ascontiguousarray(flat[:, 1]),
             names=self.names,
             start=number[top],
         )
-
-
-def _ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), np.int32)
 
 
 def _starts(rows: list[list[int]] | list[list[tuple[int, int]]]) -> Ints:

@@ -157,3 +157,74 @@ def test_item_sets_are_those_of_the_subset_construction(room: int, data: st.Data
     else:
         got = dict(zip(queue[:count, 0].tolist(), begins[:count, 0].tolist(), strict=True))
         assert got == wanted
+
+
+@given(automata())
+def test_short_texts_lead_to_their_states_and_lookaheads(
+    found: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Each by its bytes; all of them, shorter ones first, where these are few."""
+    nexts, starts = found
+    k = kernels("grammar.terminals")
+    first, last = int(starts[-1]), len(nexts)
+    ends = np.ones(len(nexts), np.int32)
+    texts, seen = np.zeros((1 << 12, 4), np.int32), np.zeros(last - first, np.int32)
+    count = k.short_texts(nexts, ends, first, texts, seen)
+    watch = np.ascontiguousarray(np.maximum(nexts, 0).T)  # any table does
+    left = np.zeros((count, len(nexts)), np.int32)
+    left[0] = np.arange(len(nexts))
+    assert k.left_by_texts(watch, texts[:count], 1, count, left) == 0
+    spelled: list[tuple[int, ...]] = [()]
+    for state, shorter, kind, length in texts[1:count].tolist():
+        spelled.append((*spelled[shorter], kind))
+        assert len(spelled[-1]) == length >= len(spelled[-2])
+        at, behind = first, np.arange(len(nexts))
+        for one in spelled[-1]:
+            at, behind = int(nexts[at, one]), watch[one][behind]
+        assert at == state
+        assert (left[len(spelled) - 1] == behind).all()
+    assert len({*spelled}) == count
+    one_byte = {(kind,) for kind in range(CLASSES) if nexts[first, kind] >= 0}
+    assert {text for text in spelled if len(text) == 1} == one_byte
+
+
+@given(st.lists(st.lists(st.integers(0, CLASSES - 1), max_size=4), min_size=1, max_size=12))
+def test_words_are_read_by_the_states_of_what_may_follow(listed: list[list[int]]) -> None:
+    """One state for each set of rests, once equal states of the trie are merged."""
+    k, words = kernels("grammar.terminals"), {(*word,) for word in listed}
+    letters = np.array([letter for word in listed for letter in word], np.int32)
+    starts = np.cumsum([0, *map(len, listed)], dtype=np.int32)
+    begins = {word[:size] for word in words for size in range(len(word) + 1)}
+    if len(begins) > 1:
+        few = np.full((len(begins) - 1, CLASSES), -1, np.int32)
+        assert k.words_read(letters, starts, few, np.zeros(len(few), np.int32)) == ENDS_FULL
+    nexts, ends = np.full((64, CLASSES), -1, np.int32), np.zeros(64, np.int32)
+    count = k.words_read(letters, starts, nexts, ends)
+    assert count == len(begins)
+    nexts, ends, number = nexts[:count], ends[:count], np.zeros(count, np.int32)
+    left = k.merged(nexts, ends, number, np.full(256, -1, np.int32))
+    rests = {frozenset(w[len(b) :] for w in words if w[: len(b)] == b) for b in begins}
+    assert left == len(rests)
+    for word in begins:
+        state = 0
+        for letter in word:
+            state = int(nexts[state, letter])
+        assert bool(ends[state]) == (word in words)
+        assert number[state] == state
+
+
+@given(automata())
+def test_states_are_in_the_order_of_their_first_texts(
+    found: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Breadth first from state 0; those to which nothing leads are left out."""
+    nexts, _ = found
+    wide = np.full((len(nexts), 256), -1, np.int32)
+    wide[:, :CLASSES] = nexts
+    order, place = np.zeros(len(nexts), np.int32), np.full(len(nexts), -1, np.int32)
+    count = kernels("grammar.terminals").in_order(wide, order, place)
+    wanted = [0]
+    for state in wanted:
+        wanted += [to for to in dict.fromkeys(nexts[state].tolist()) if to not in {*wanted, -1}]
+    assert order[:count].tolist() == wanted
+    assert place.tolist() == [wanted.index(s) if s in wanted else -1 for s in range(len(nexts))]

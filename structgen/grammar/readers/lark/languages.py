@@ -32,7 +32,7 @@ _COUNTS = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 
 def has_marks(text: LarkText, tree: Any) -> bool:
     """Whether a tree of Lark's, with literals as patterns, has marks in it."""
-    return any(
+    return text.has_marks and any(
         isinstance(child, PatternStr) and text.mark_of(child.value) is not None
         for pattern in tree.find_data("pattern")
         for child in pattern.children

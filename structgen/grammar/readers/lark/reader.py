@@ -283,8 +283,7 @@ class _Reader:
         for name, (tree, priority) in definitions:
             if tree is None:
                 continue
-            expansions = list(tree.find_data("expansion"))
-            if len(expansions) == 1 and not expansions[0].children:
+            if [getattr(one, "children", one) for one in tree.children] == [[]]:
                 raise LarkGrammarError(f"Terminals cannot be empty ({name})")
             prepared = _LARK.PrepareLiterals().transform(self._own(tree))
             if str(name) in self.text.lexemes or has_marks(self.text, prepared):

@@ -119,6 +119,11 @@ class LarkText(LarkSource):
         """Whether terminals are more than Lark's are, so that Lark makes no parser."""
         return bool(self._marks or self.lexemes or self.parametric)
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether something is a mark."""
+        return bool(self._marks)
+
     def mark_of(self, value: str) -> Mark | None:
         """What a string is a mark of, None if it is none."""
         number = value.removeprefix(self._mark)
