@@ -8,9 +8,8 @@ each character: itself, or, for those that JSON strings cannot hold, a short esc
 `\\u001b` in small digits where there is none. Rows have no targets from which nothing can be
 accepted.
 
-An unpaired surrogate escape, where a role allows it, is read as U+10FFFF, a noncharacter that no
-text is to have: languages hold no surrogates, and every character that texts have, U+FFFD as well,
-has to be another one.
+An unpaired surrogate escape, where a role allows it, is read as the character that stands in for it
+(`regular.lone_surrogates`), which itself can be written only where any text may come.
 """
 
 from __future__ import annotations
@@ -18,10 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-from structgen.regular.charset import CharSet, refine
+from structgen.regular.charset import MAX_CODE_POINT, CharSet, refine
 from structgen.regular.expressions.nodes import Literal, Words, open_ended_index
+from structgen.regular.lone_surrogates import SHIFT, STAND_IN
 from structgen.regular.regex import ANY, EMPTY
 from structgen.regular.utf8 import (
     ASTRAL,
@@ -44,6 +45,7 @@ _HEX_ONLY = ((0, 7), (11, 11), (14, 0x1F))  # characters that nothing but `\\u` 
 # characters that JSON strings cannot hold as they are: controls, quote, backslash
 _ESCAPED = ((0, 0x1F), (QUOTE, QUOTE), (BACKSLASH, BACKSLASH))
 _HIGH, _LOW, _END = 0xD800, 0xDC00, 0xE000  # surrogates: high halves, low halves
+_PLANE_16 = 0x100000  # private use, in the end of which stand-ins for surrogates are
 _MANY = 100  # segments; more are not cached, as comparing them costs as much as the work
 
 
@@ -161,10 +163,23 @@ class Text(LexState):
         out.sort(key=lambda s: s.lo)
         return out
 
+    def spelled(self) -> list[Segment[Text]]:
+        """The same of code points that can be written as what they are.
+
+        Characters that stand in for surrogates are, where they are read as all others of plane 16.
+        """
+        segments = self.segments()
+        if not self.role.surrogates:
+            return segments
+        found = within(segments, 0, STAND_IN - 1)
+        if found and found[-1].lo <= _PLANE_16 and found[-1].hi == STAND_IN - 1:
+            found[-1] = found[-1]._replace(hi=MAX_CODE_POINT)
+        return found
+
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
-        segments = self.segments()
+        segments = self.spelled()
         first = 0x20 if self.role.quoted else 0
         for lo, hi, target in segments:
             if lo > LAST_ASCII:
@@ -260,7 +275,7 @@ class Escape(LexState):
     def row(self, row_of: RowOf) -> Row:  # noqa: ARG002
         """See `LexState.row`."""
         targets: list[Target] = [None] * 256
-        segments, any_spelling = self.text.segments(), self.text.role.escapes
+        segments, any_spelling = self.text.spelled(), self.text.role.escapes
         for byte, code in ESCAPES.items():
             for seg in segments if any_spelling or byte != SOLIDUS else ():
                 if seg.lo <= code <= seg.hi:
@@ -318,26 +333,24 @@ class Fixed(LexState):
         return Row(targets)
 
 
-STANDS_FOR = 0x10FFFF
-
-
 def with_unpaired(units: Iterable[Segment[Any]], text: Text) -> list[Segment[Any]]:
     """The code units that may be escaped at `text`, with unpaired surrogates among them."""
-    found = [s for s in text.segments() if s.lo <= STANDS_FOR <= s.hi]
-    if not found:
-        return list(units)
-    alone = found[0].target
-    merged = [unit for unit in units if not _HIGH <= unit.lo < _LOW]
-    after = _HIGH
-    for unit in sorted((u for u in units if _HIGH <= u.lo < _LOW), key=lambda u: u.lo):
-        if unit.lo > after:
-            merged.append(Segment(after, unit.lo - 1, HighHalf(alone, ())))
-        merged.append(Segment(unit.lo, unit.hi, HighHalf(alone, _low_halves(unit.target))))
-        after = unit.hi + 1
-    if after < _LOW:
-        merged.append(Segment(after, _LOW - 1, HighHalf(alone, ())))
-    merged.append(Segment(_LOW, _END - 1, alone))
-    return merged
+    stand_ins = within(text.segments(), STAND_IN, STAND_IN + _END - _HIGH - 1)
+    alone = [Segment(s.lo - SHIFT, s.hi - SHIFT, s.target) for s in stand_ins]
+    found = [unit for unit in units if not _HIGH <= unit.lo < _LOW]
+    found += within(alone, _LOW, _END - 1)
+    paired = sorted((u for u in units if _HIGH <= u.lo < _LOW), key=lambda u: u.lo)
+    alone = within(alone, _HIGH, _LOW - 1)
+    ends = sorted({end for s in (*alone, *paired) for end in (s.lo, s.hi + 1)})
+    for first, after in pairwise(ends):  # high halves: alone, with a low one behind, or either
+        without = [s.target for s in within(alone, first, first)]
+        with_low = [s.target for s in within(paired, first, first)]
+        if without:
+            low = _low_halves(with_low[0]) if with_low else ()
+            found.append(Segment(first, after - 1, HighHalf(without[0], low)))
+        elif with_low:
+            found.append(Segment(first, after - 1, with_low[0]))
+    return found
 
 
 def _low_halves(after_high: LexState) -> Segments:

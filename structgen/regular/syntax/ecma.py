@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import product
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.regular import lone_surrogates
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.infinite import few_words
 from structgen.regular.regex import (
@@ -54,10 +55,13 @@ _QUANTIFIERS = {"*": (0, INFINITE), "+": (1, INFINITE), "?": (0, 1)}
 
 
 @lru_cache(maxsize=1024)
-def parse(pattern: str, *, anchored: bool = False, dialect: str = ECMA.name) -> Regex:
+def parse(
+    pattern: str, *, anchored: bool = False, dialect: str = ECMA.name, surrogates: bool = False
+) -> Regex:
     """The language of all texts in which `pattern` finds a match, or, `anchored`, that are one.
 
-    dialect: a name of `dialects.NAMES`; "auto" takes the one that `dialect_of` finds.
+    dialect: a name of `dialects.NAMES`; "auto" takes the one that `dialect_of` finds. surrogates:
+    whether texts may have unpaired ones, by the characters of `regular.lone_surrogates`.
 
     Raises `PatternError` (a subclass of `SpecError`, with the position) for what is no pattern in
     the dialect, `UnsupportedSchemaError` for what is one but cannot be enforced, `BudgetError` for
@@ -65,7 +69,7 @@ def parse(pattern: str, *, anchored: bool = False, dialect: str = ECMA.name) -> 
     """
     known = DIALECTS[dialect_of(pattern) if dialect == AUTO else dialect]
     try:
-        return translate(_read(pattern, known), anchored=anchored)
+        return translate(_read(pattern, known, surrogates), anchored=anchored)
     except (UnsupportedSchemaError, BudgetError) as error:
         if not error.location:
             error.location = f"pattern {pattern!r}"
@@ -98,16 +102,17 @@ _has_posix_property = re.compile(rf"\\[pP]\{{(?:{_POSIX_NAMES})\}}").search
 
 
 @lru_cache(maxsize=1024)
-def _read(pattern: str, dialect: Dialect) -> Node:
+def _read(pattern: str, dialect: Dialect, surrogates: bool = False) -> Node:
     """The nodes of a pattern, backreferences spelled out."""
-    parser = _Parser(pattern, dialect)
+    parser = _Parser(pattern, dialect, surrogates=surrogates)
     node = parser.whole()
     if not parser.referred:
         return node
     numbers = sorted(parser.referred)
     texts = [sorted(parser.texts_of(number)) for number in numbers]
     ways: Iterator[tuple[str, ...]] = product(*texts)
-    parts = [_Parser(pattern, dialect, dict(zip(numbers, way, strict=True))) for way in ways]
+    bound = (dict(zip(numbers, way, strict=True)) for way in ways)
+    parts = [_Parser(pattern, dialect, each, surrogates=surrogates) for each in bound]
     return Choice(tuple(part.whole() for part in parts))
 
 
@@ -118,9 +123,14 @@ class _Parser(Reader):
     """
 
     def __init__(
-        self, pattern: str, dialect: Dialect = ECMA, bound: Mapping[int, str] | None = None
+        self,
+        pattern: str,
+        dialect: Dialect = ECMA,
+        bound: Mapping[int, str] | None = None,
+        *,
+        surrogates: bool = False,
     ) -> None:
-        super().__init__(pattern, dialect)
+        super().__init__(pattern, dialect, surrogates=surrogates)
         self.depth = 0
         self.bound = bound or {}
         self.referred: dict[int, int] = {}  # groups that backreferences name: where the first is
@@ -401,7 +411,11 @@ class _Parser(Reader):
         found = self.character_escape(start)
         if isinstance(found, CharSet):
             return chars(self.members(found))
-        return EMPTY if 0xD800 <= found <= 0xDFFF else self.letter(chr(found))
+        if self.surrogates and not lone_surrogates.members([(found, found)]):
+            return EMPTY  # a character that stands for another one
+        if lone_surrogates.FIRST <= found <= lone_surrogates.LAST:
+            return chr(found + lone_surrogates.SHIFT) if self.surrogates else EMPTY
+        return self.letter(chr(found))
 
 
 def _counts(pattern: str, at: int) -> tuple[int, int, int] | None:

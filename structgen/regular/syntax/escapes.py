@@ -6,6 +6,7 @@ See `ecma` for what is read beyond that.
 from __future__ import annotations
 
 from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
+from structgen.regular import lone_surrogates
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.syntax.dialects import ECMA, POSIX, Dialect
 from structgen.regular.syntax.unicode import (
@@ -39,12 +40,14 @@ _FOREIGN_ESCAPES = {
 class Reader:
     """A pattern that is read from left to right; `at` is the offset of the next character.
 
-    flags: the letters of `ims` that are in force here.
+    flags: the letters of `ims` that are in force here. surrogates: whether texts may have unpaired
+    ones (see `regular.lone_surrogates`).
     """
 
-    def __init__(self, pattern: str, dialect: Dialect = ECMA) -> None:
+    def __init__(self, pattern: str, dialect: Dialect = ECMA, *, surrogates: bool = False) -> None:
         self.pattern = pattern
         self.dialect = dialect
+        self.surrogates = surrogates
         self.at = 0
         self.flags: frozenset[str] = frozenset()
 
@@ -130,6 +133,8 @@ class Reader:
             if needs_regex(name):
                 hint = "run: pip install regex, which has data for it; or spell the ranges out"
             raise self.refusal(what, start, hint)
+        if self.surrogates:
+            found = lone_surrogates.property_members(name, found)
         return ~found if negated else found
 
     def hexadecimal(self, start: int, count: int) -> int:
@@ -168,11 +173,12 @@ class Reader:
 
     def operand(self, start: int) -> CharSet:
         """The members of a class up to its end, or to a `&&` where the dialect has it."""
-        found: list[tuple[int, int]] = []
+        found: list[tuple[int, int]] = []  # of characters
+        classes: list[tuple[int, int]] = []  # of what has been read as a set
         while not (self.peek("]") or (self.dialect.operators and self.peek("&&"))):
             within = self.nested(start)
             if within is not None:
-                found += within.ranges
+                classes += within.ranges
                 continue
             first = self.class_atom(start)
             here = self.at
@@ -183,9 +189,22 @@ class Reader:
                         raise self.error("a range out of order", at=here)
                     found.append((first, last))
                     continue
-                found += ((0x2D, 0x2D), *_ranges(last))
-            found += _ranges(first)
-        return self.members(CharSet.of(found))
+                found.append((0x2D, 0x2D))
+                self.add_member(last, found, classes)
+            self.add_member(first, found, classes)
+        if self.surrogates:
+            return self.members(lone_surrogates.members(found) | CharSet.of(classes))
+        return self.members(CharSet.of([*found, *classes]))
+
+    @staticmethod
+    def add_member(
+        member: CharSet | int, found: list[tuple[int, int]], classes: list[tuple[int, int]]
+    ) -> None:
+        """Add a character to `found`, or a set to `classes`."""
+        if isinstance(member, int):
+            found.append((member, member))
+        else:
+            classes += member.ranges
 
     def nested(self, start: int) -> CharSet | None:
         """A class within a class, `[:name:]` or Java's, where the dialect has them."""
@@ -211,7 +230,3 @@ class Reader:
         if self.take("b"):
             return 8
         return ord("-") if self.take("-") else self.character_escape(here)
-
-
-def _ranges(member: CharSet | int) -> tuple[tuple[int, int], ...]:
-    return member.ranges if isinstance(member, CharSet) else ((member, member),)

@@ -6,8 +6,10 @@ from structgen.regular.regex import Regex
 from structgen.regular.syntax.dialects import ECMA
 
 
-def parse(pattern: str, *, anchored: bool = False, dialect: str = ECMA.name) -> Regex:
+def parse(
+    pattern: str, *, anchored: bool = False, dialect: str = ECMA.name, surrogates: bool = False
+) -> Regex:
     """The language of a pattern: see `ecma.parse`."""
     from structgen.regular.syntax import ecma
 
-    return ecma.parse(pattern, anchored=anchored, dialect=dialect)
+    return ecma.parse(pattern, anchored=anchored, dialect=dialect, surrogates=surrogates)

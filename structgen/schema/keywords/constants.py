@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from structgen.regular.lone_surrogates import with_stand_ins
 from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
 from structgen.regular.regex import Regex, alt, matches, words
 from structgen.schema.keywords.subschemas import Subschemas
@@ -23,7 +24,7 @@ def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str
     """The normal form of exactly these JSON values; `location` is where they are listed."""
     kinds = set(map(type, values))
     if kinds == {str}:  # as most are
-        return NormalForm(string=words(values))
+        return NormalForm(string=_words(schemas, values))
     if kinds == {int} and len(values) == 1 and schemas.natural:  # as in lists of objects
         return NormalForm(number=_constant_number(schemas, values[0]))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
@@ -34,10 +35,17 @@ def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str
         any(v is True for v in values),
         any(v is False for v in values),
         alt(*_constant_numbers(schemas, numbers)),
-        words(v for v in values if isinstance(v, str)),
+        _words(schemas, [v for v in values if isinstance(v, str)]),
         tuple(_constant_array(schemas, v, at) for v in values if isinstance(v, list)),
         tuple(_constant_object(schemas, v, at) for v in values if isinstance(v, dict)),
     )
+
+
+def _words(schemas: Subschemas, values: list[str]) -> Regex:
+    """Some texts, without those that cannot be written."""
+    if not schemas.surrogates:
+        return words(values)
+    return words(text for text in map(with_stand_ins, values) if text is not None)
 
 
 def _constant_numbers(schemas: Subschemas, numbers: list[Any]) -> Iterator[Regex]:

@@ -190,10 +190,11 @@ def object_(s: Subschema) -> None:
     `minProperties` and `maxProperties`; the first four of all make one `PropertyGroup`.
     """
     named = s.children("properties")
+    pattern, of = s.schemas.pattern, "patternProperties"
     patterns = tuple(
         [
-            (s.schemas.pattern(k, s.at("patternProperties", k)), s.child(v, "patternProperties", k))
-            for k, v in s.members("patternProperties").items()
+            (pattern(k, s.at(of, k), of_keys=True), s.child(v, of, k))
+            for k, v in s.members(of).items()
         ]
     )
     if patterns and not s.schemas.declared:

@@ -147,7 +147,8 @@ class Schemas(Subschemas):
         key = simple.scalar_key(value, self.place(atom).dialect)
         if key is None:
             return keywords.build(self, atom)
-        key = (self.natural, self.patterns, self.assert_formats, self.only_strings, *key)
+        options = self.natural, self.patterns, self.assert_formats, self.only_strings
+        key = (*options, self.surrogates, *key)
         form = _scalars.get(key)
         if form is None:
             if len(_scalars) >= MAX_SCALARS:

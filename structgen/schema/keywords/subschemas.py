@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,8 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
-from structgen.regular.regex import Regex
+from structgen.regular.lone_surrogates import WRITABLE, escaped, tells_apart
+from structgen.regular.regex import ANY, EMPTY, Regex, intersect
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.pattern import parse
 from structgen.schema.keywords.copies import Copies
@@ -62,16 +64,18 @@ class Subschemas(ABC):
         gap: int,
         natural: bool,
         patterns: str = AUTO,
+        surrogates: bool = False,
         registry: Registry[Any] | None,
     ) -> None:
         self.assert_formats = assert_formats
+        self.surrogates = surrogates  #: strings may have unpaired ones
         self.gap = gap  #: fewest bytes of a gap between lexemes
         self.patterns = patterns  #: their dialect
         self.natural = natural  #: spell integers in digits only
         self.declared = declared  #: names come in declared order, before other keys
         self._atoms: dict[tuple[int, Resource, Scope], Atom] = {}
         self._normal_forms: dict[Atom, NormalForm] = {}
-        self._patterns: dict[str, Regex] = {}
+        self._patterns: dict[tuple[str, bool], Regex] = {}  # and whether surrogates may come
         self._conjunctions: dict[Expr, NormalForm] = {TRUE: ANYTHING}
         self._expanding: list[Atom] = []
         self._too_costly: dict[Atom, BudgetError] = {}
@@ -181,6 +185,7 @@ class Subschemas(ABC):
         if self._of_strings is None:
             self._of_strings = strings = copy(self)
             strings.only_strings, strings.tracks_evaluation = True, False
+            strings.surrogates = False  # in keys
             strings._normal_forms, strings._conjunctions, strings._expanding = (
                 {},
                 {TRUE: ANYTHING},
@@ -245,6 +250,8 @@ class Subschemas(ABC):
         found = self._negated_forms.get((form, telling))
         if found is None:
             found = negated(form, self.negation, location, telling)
+            if self.surrogates and form.string not in (ANY, EMPTY):
+                found = replace(found, string=intersect(found.string, WRITABLE))
             self._negated_forms[form, telling] = found
         return found
 
@@ -255,17 +262,25 @@ class Subschemas(ABC):
         except DanglingReferenceError:  # perhaps only because of what is being expanded
             return None
 
-    def pattern(self, text: Any, location: str) -> Regex:
-        """The language of the strings in which a pattern matches somewhere."""
+    def pattern(self, text: Any, location: str, *, of_keys: bool = False) -> Regex:
+        """The language of the strings, or keys, in which a pattern matches somewhere."""
         if not isinstance(text, str):
             raise SpecError("a pattern must be a string", location=location)
-        if text not in self._patterns:
+        surrogates = self.surrogates and not of_keys
+        found = self._patterns.get((text, surrogates))
+        if found is None:
             try:
-                self._patterns[text] = parse(text, dialect=self.patterns)
+                found = self._parsed(text) if surrogates else parse(text, dialect=self.patterns)
             except (PatternError, UnsupportedSchemaError) as error:
                 error.location = location
                 raise
-        return self._patterns[text]
+            self._patterns[text, surrogates] = found
+        return found
+
+    def _parsed(self, text: str) -> Regex:
+        """The language of a pattern for strings that may have unpaired surrogates."""
+        found = parse(escaped(text), dialect=self.patterns, surrogates=True)
+        return intersect(found, WRITABLE) if tells_apart(text) else found
 
 
 def kind_of(value: Any) -> str:

@@ -324,7 +324,8 @@ def _named(inspection: Inspection, visit: Visit, key: str) -> bool:
     patterns = visit.schema.get("patternProperties")
     for text in patterns if isinstance(patterns, dict) else ():
         try:
-            if matches(inspection.schemas.pattern(text, visit.at("patternProperties")), key):
+            at = visit.at("patternProperties")
+            if matches(inspection.schemas.pattern(text, at, of_keys=True), key):
                 return True
         except StructgenError:
             return True  # it is reported as broken or refused
