@@ -13,8 +13,8 @@ Packages import downwards only: errors, util, kernels, vocabulary, regular, auto
 schema, grammar, constraint, compose, demo, generation, integrations, cli. Inner loops are numba
 code in `kernels`. `tests/test_tiny.py` shows the whole pipeline over twelve tokens.
 
-The names (`__init__.pyi`) are loaded on first use: importing structgen compiles nothing and imports neither
-torch nor transformers.
+The names (`__init__.pyi`) are loaded on first use: importing structgen compiles nothing and
+imports neither torch nor transformers.
 """
 
 from structgen.util.lazy import names_of_stub

@@ -5,22 +5,41 @@ Each raises a GenerationError that names the option, its value and what was expe
 
 from __future__ import annotations
 
+import difflib
 import operator
+from collections.abc import Collection
 from typing import Any, NoReturn
 
 from structgen.errors import GenerationError
 
 
+def check(name: str, value: object, fine: bool, expected: str) -> None:
+    """GenerationError unless the option's value is fine."""
+    if not fine:
+        refuse(name, value, expected)
+
+
 def check_chat(chat: object) -> None:
     """GenerationError unless `chat` is None, "auto", True or False."""
-    if chat is not None and chat != "auto" and not isinstance(chat, bool):
-        refuse("chat", chat, '"auto", True or False')
+    fine = chat is None or chat == "auto" or isinstance(chat, bool)
+    check("chat", chat, fine, '"auto", True or False')
 
 
 def check_count(name: str, value: object) -> None:
     """GenerationError unless `value` is an integer of 1 or more."""
-    if not is_integer(value, 1):
-        refuse(name, value, "an integer of 1 or more")
+    check(name, value, is_integer(value, 1), "an integer of 1 or more")
+
+
+def check_share(name: str, value: float, *, least: float = 0.0, most: float = 1.0) -> None:
+    """GenerationError unless `least` <= value <= `most`."""
+    if not least <= value <= most:
+        refuse(name, value, f"a number from {least:g} to {most:g}", name)
+
+
+def check_some(name: str, count: int) -> None:
+    """GenerationError unless there is at least one of what is counted."""
+    if count < 1:
+        raise GenerationError(f"there are no {name}", location=name, expected="at least one")
 
 
 def is_integer(value: Any, least: int) -> bool:
@@ -31,6 +50,17 @@ def is_integer(value: Any, least: int) -> bool:
         return False
 
 
-def refuse(name: str, value: object, expected: str) -> NoReturn:
+def refuse(name: str, value: object, expected: str, location: str = "") -> NoReturn:
     """Raise a GenerationError for an option with a wrong value."""
-    raise GenerationError(f"{name} is {value!r}", expected=expected)
+    raise GenerationError(f"{name} is {value!r:.80}", location=location, expected=expected)
+
+
+def refuse_unknown(what: str, name: str, known: Collection[str], location: str = "") -> NoReturn:
+    """Raise a GenerationError for a name that there is not, with the known one that is nearest."""
+    close = difflib.get_close_matches(name, known, 1)
+    raise GenerationError(
+        f"there is no {what} {name!r}",
+        location=location,
+        expected="one of " + ", ".join(known),
+        hint=f"did you mean {close[0]!r}?" if close else "",
+    )

@@ -9,13 +9,12 @@ equal weights are ordered by token id, so results do not depend on how a sort tr
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check, is_integer
 
 Doubles = npt.NDArray[np.float64]
 
@@ -125,11 +124,12 @@ class Sampler:
     min_p: float = 0.0
 
     def __post_init__(self) -> None:
-        _check("temperature", self.temperature, 0.0 <= self.temperature < math.inf, "0 or more")
-        _check("top_p", self.top_p, 0.0 < self.top_p <= 1.0, "a number in (0, 1]")
-        _check("min_p", self.min_p, 0.0 <= self.min_p <= 1.0, "a number in [0, 1]")
+        check("temperature", self.temperature, 0.0 <= self.temperature < math.inf, "0 or more")
+        check("top_p", self.top_p, 0.0 < self.top_p <= 1.0, "a number in (0, 1]")
+        check("min_p", self.min_p, 0.0 <= self.min_p <= 1.0, "a number in [0, 1]")
         if self.top_k is not None:
-            _check("top_k", self.top_k, _is_count(self.top_k), "an integer of 1 or more, or None")
+            fine = is_integer(self.top_k, 1)
+            check("top_k", self.top_k, fine, "an integer of 1 or more, or None")
 
     @property
     def greedy(self) -> bool:
@@ -159,15 +159,3 @@ def row_rng(seed: int | None, sample: int) -> np.random.Generator:
     if seed is None:
         return np.random.Generator(np.random.PCG64())
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, sample])))
-
-
-def _is_count(value: object) -> bool:
-    try:
-        return operator.index(value) >= 1  # type: ignore[arg-type]  # TypeError is the answer
-    except TypeError:
-        return False
-
-
-def _check(name: str, value: object, fine: bool, expected: str) -> None:
-    if not fine:
-        raise GenerationError(f"{name} is {value!r}", expected=expected)

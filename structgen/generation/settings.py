@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
-from structgen.errors import GenerationError
-from structgen.generation.checks import check_chat, is_integer, refuse
+from structgen.generation.checks import (
+    check,
+    check_chat,
+    check_count,
+    is_integer,
+    refuse_unknown,
+)
 from structgen.generation.distribution import Sampler
 from structgen.generation.interfaces import Transform, Weigh
 from structgen.generation.prompts import Chat
@@ -79,19 +83,16 @@ class Settings:
     strict: bool = False
 
     def __post_init__(self) -> None:
-        if not is_integer(self.max_tokens, 1):
-            refuse("max_tokens", self.max_tokens, "an integer of 1 or more")
-        if self.seed is not None and not is_integer(self.seed, 0):
-            refuse("seed", self.seed, "an integer of 0 or more, or None")
-        if self.stop not in {"complete", "eos"}:
-            refuse("stop", self.stop, '"complete" or "eos"')
+        check_count("max_tokens", self.max_tokens)
+        fine = self.seed is None or is_integer(self.seed, 0)
+        check("seed", self.seed, fine, "an integer of 0 or more, or None")
+        check("stop", self.stop, self.stop in {"complete", "eos"}, '"complete" or "eos"')
         stops = self.stop_sequences
-        if isinstance(stops, str) or not all(isinstance(s, str) and s for s in stops):
-            refuse("stop_sequences", stops, "a list of strings that are not empty")
-        if self.on_truncation not in {"close", "raise"}:
-            refuse("on_truncation", self.on_truncation, '"close" or "raise"')
-        if not isinstance(self.strict, bool):
-            refuse("strict", self.strict, "True or False")
+        fine = not isinstance(stops, str) and all(isinstance(s, str) and s for s in stops)
+        check("stop_sequences", stops, fine, "a list of strings that are not empty")
+        fine = self.on_truncation in {"close", "raise"}
+        check("on_truncation", self.on_truncation, fine, '"close" or "raise"')
+        check("strict", self.strict, isinstance(self.strict, bool), "True or False")
         check_chat(self.chat)
         check_speculate(self.speculate)
 
@@ -101,12 +102,7 @@ class Settings:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                close = difflib.get_close_matches(name, known, 1)
-                raise GenerationError(
-                    f"there is no option {name!r}",
-                    expected="one of " + ", ".join(known),
-                    hint=f"did you mean {close[0]!r}?" if close else "",
-                )
+                refuse_unknown("option", name, known)
         return cls(**options)
 
     @property

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check, check_count
 from structgen.generation.interfaces import Constraint, Doubles
 from structgen.generation.penalties.state_kinds import Ids, state_kinds
 
@@ -36,8 +36,7 @@ class Repetition:
 
     def __post_init__(self) -> None:
         _check_where(self.where)
-        if not self.factor > 0:
-            raise GenerationError(f"factor is {self.factor!r}", expected="a number above 0")
+        check("factor", self.factor, self.factor > 0, "a number above 0")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> RepetitionPath:
         """The state for a new text."""
@@ -86,8 +85,7 @@ class NoRepeatNgram:
 
     def __post_init__(self) -> None:
         _check_where(self.where)
-        if self.size < 1:
-            raise GenerationError(f"size is {self.size!r}", expected="an integer of 1 or more")
+        check_count("size", self.size)
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> NgramPath:
         """The state for a new text."""
@@ -123,5 +121,4 @@ class NgramPath:
 
 
 def _check_where(where: str) -> None:
-    if where not in {"text", "all"}:
-        raise GenerationError(f"where is {where!r}", expected='"text" or "all"')
+    check("where", where, where in {"text", "all"}, '"text" or "all"')

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.interfaces import Constraint, Doubles
 from structgen.generation.penalties.state_kinds import Ids, state_kinds
@@ -37,10 +37,8 @@ class GrammarDecay:
     free: int = 16
 
     def __post_init__(self) -> None:
-        if not 0 < self.decay <= 1:
-            raise GenerationError(f"decay is {self.decay!r}", expected="a number in (0, 1]")
-        if self.free < 0:
-            raise GenerationError(f"free is {self.free!r}", expected="an integer of 0 or more")
+        check("decay", self.decay, 0 < self.decay <= 1, "a number in (0, 1]")
+        check("free", self.free, self.free >= 0, "an integer of 0 or more")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> DecayPath:
         """The state for a new text."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check
 from structgen.generation.interfaces import Constraint, Doubles
 from structgen.generation.penalties.state_kinds import Ids
 
@@ -32,10 +32,7 @@ class LoopGuard:
     def __post_init__(self) -> None:
         for name, lowest in (("repeats", 2), ("least", 1), ("longest", 1), ("patience", 0)):
             value = getattr(self, name)
-            if value < lowest:
-                raise GenerationError(
-                    f"{name} is {value!r}", expected=f"an integer of {lowest} or more"
-                )
+            check(name, value, value >= lowest, f"an integer of {lowest} or more")
 
     def begin(self, prompt: Sequence[int], constraint: Constraint) -> LoopPath:
         """The state for a new text."""

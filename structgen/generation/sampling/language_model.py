@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from structgen.errors import GenerationError, ModelError
+from structgen.errors import ModelError
+from structgen.generation.checks import check
 from structgen.generation.interfaces import Logits, Target
 from structgen.generation.sampling.interfaces import Doubles, Tokens
 
@@ -38,11 +39,8 @@ class LanguageModel:
         memory: int = MEMORY,
     ) -> None:
         """Nothing is read yet. GenerationError for a temperature that is not positive."""
-        if not temperature > 0:
-            raise GenerationError(
-                f"temperature is {temperature!r}",
-                expected="more than 0: samplers draw from the model at a temperature",
-            )
+        expected = "more than 0: samplers draw from the model at a temperature"
+        check("temperature", temperature, temperature > 0, expected)
         self.vocab_size = target.vocab_size
         self.room = None if target.context is None else target.context - len(prompt)
         self.temperature = temperature

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import refuse_unknown
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
 from structgen.generation.sampling.samplers.interfaces import SequenceSampler
@@ -30,12 +29,7 @@ def sampler_named(sampler: str | SequenceSampler) -> SequenceSampler:
     if not isinstance(sampler, str):
         return sampler
     if sampler not in FAMILIES:
-        close = difflib.get_close_matches(sampler, FAMILIES, 1)
-        raise GenerationError(
-            f"there is no sampler {sampler!r}",
-            expected="one of " + ", ".join(FAMILIES),
-            hint=f"did you mean {close[0]!r}?" if close else "",
-        )
+        refuse_unknown("sampler", sampler, FAMILIES)
     module, name = FAMILIES[sampler]
     made: SequenceSampler = getattr(importlib.import_module(module), name)()
     return made

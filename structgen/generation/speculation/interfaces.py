@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check, is_integer
 from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Ids, Scheme
 
 
@@ -91,14 +91,8 @@ class Budget:
         """GenerationError for what is no size."""
         for name in ("nodes", "depth", "width"):
             size = getattr(self, name)
-            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-                raise GenerationError(
-                    f"{name} of a Budget is {size!r:.40}", expected="an integer of 0 or more"
-                )
-        if not 0.0 <= self.least <= 1.0:
-            raise GenerationError(
-                f"least of a Budget is {self.least!r:.40}", expected="a number in [0, 1]"
-            )
+            check(f"{name} of a Budget", size, is_integer(size, 0), "an integer of 0 or more")
+        check("least of a Budget", self.least, 0.0 <= self.least <= 1.0, "a number in [0, 1]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import NamedTuple
 
 from structgen.errors import GenerationError
+from structgen.generation.checks import refuse, refuse_unknown
 
 
 class Entry(NamedTuple):
@@ -60,21 +60,12 @@ NAMES = tuple(ENTRIES)
 def check_speculate(value: object) -> None:
     """GenerationError unless `value` is None, a name, a drafter or a Speculation."""
     if isinstance(value, str) and value not in NAMES:
-        close = difflib.get_close_matches(value, NAMES, 1)
-        raise GenerationError(
-            f"there is no drafter {value!r}",
-            location="speculate",
-            expected="one of " + ", ".join(NAMES),
-            hint=f"did you mean {close[0]!r}?" if close else "",
-        )
+        refuse_unknown("drafter", value, NAMES, "speculate")
     if isinstance(value, type) and _drafts(value):
         check_drafter(value, "speculate")
     if not (value is None or isinstance(value, str) or _drafts(value)):
-        raise GenerationError(
-            f"speculate is {value!r:.80}",
-            location="speculate",
-            expected="None, a name such as 'auto', a drafter or a Speculation",
-        )
+        expected = "None, a name such as 'auto', a drafter or a Speculation"
+        refuse("speculate", value, expected, "speculate")
 
 
 def check_drafter(part: object, role: str = "drafter") -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from structgen.errors import GenerationError
+from structgen.generation.checks import refuse
 from structgen.generation.interfaces import Target
 from structgen.generation.speculation.awrs import write_tested
 from structgen.generation.speculation.interfaces import AcceptRule, Drafter, LengthPolicy
@@ -106,4 +107,4 @@ def _made(name: str, target: Target[Any]) -> Any:
 def _check(name: str, part: object, method: str, expected: str) -> None:
     """GenerationError unless a part of a Speculation is an object that has a method."""
     if isinstance(part, type) or not hasattr(part, method):
-        raise GenerationError(f"{name} is {part!r:.80}", location=name, expected=expected)
+        refuse(name, part, expected, name)

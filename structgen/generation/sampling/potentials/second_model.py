@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from structgen.errors import GenerationError, VocabularyError
+from structgen.errors import VocabularyError
+from structgen.generation.checks import check
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Model, Potential, Tokens
 from structgen.generation.sampling.potentials.potentials import Critic
@@ -31,8 +32,7 @@ class SecondModel(Critic):
         ends: whether the probability of ending the text counts too, as it does for the first model
         with stop="eos". GenerationError when `strength` is not finite.
         """
-        if not math.isfinite(strength):
-            raise GenerationError(f"strength is {strength!r}", expected="a finite number")
+        check("strength", strength, math.isfinite(strength), "a finite number")
         self.model = model
         self.strength = strength
         self.ends = ends

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import refuse
 from structgen.generation.sampling.interfaces import Doubles
 
 Resampling = Literal["stratified", "systematic", "multinomial"]
@@ -31,7 +31,7 @@ def resample(
     elif kind == "multinomial":
         points = np.sort(rng.random(count))
     else:
-        raise GenerationError(f"resampling is {kind!r}", expected=", ".join(RESAMPLING))
+        refuse("resampling", kind, ", ".join(RESAMPLING))
     edges = np.cumsum(weights)
     found = np.searchsorted(edges, points * edges[-1], side="right")
     last = np.flatnonzero(weights)[-1]  # rounding may put a point on the upper edge

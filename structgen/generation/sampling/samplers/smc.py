@@ -14,8 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from structgen.errors import GenerationError
-from structgen.generation.checks import check_count
+from structgen.generation.checks import check, check_count
 from structgen.generation.sampling.interfaces import Doubles
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples, effective_size, normalised
@@ -49,14 +48,11 @@ class Smc:
 
     def __post_init__(self) -> None:
         check_count("particles", self.particles)
-        if isinstance(self.inside, str) and self.inside not in STEPPERS:
-            raise GenerationError(f"inside is {self.inside!r}", expected=", ".join(STEPPERS))
-        if self.resampling not in RESAMPLING:
-            raise GenerationError(
-                f"resampling is {self.resampling!r}", expected=", ".join(RESAMPLING)
-            )
-        if not 0 <= self.threshold <= 1:
-            raise GenerationError(f"threshold is {self.threshold!r}", expected="0 to 1")
+        fine = not isinstance(self.inside, str) or self.inside in STEPPERS
+        check("inside", self.inside, fine, ", ".join(STEPPERS))
+        fine = self.resampling in RESAMPLING
+        check("resampling", self.resampling, fine, ", ".join(RESAMPLING))
+        check("threshold", self.threshold, 0 <= self.threshold <= 1, "0 to 1")
 
     def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
         """`n` weighted samples. TruncatedError when too many populations die."""

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from structgen.automata.interface import DEAD
-from structgen.errors import GenerationError
+from structgen.generation.checks import check
 from structgen.generation.distribution import row_rng
 from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior, UsageMeter
@@ -203,10 +203,8 @@ class MonteCarlo:
     width: int | None = None
 
     def __post_init__(self) -> None:
-        if self.backup not in {"max", "mean"}:
-            raise GenerationError(f"backup is {self.backup!r}", expected='"max" or "mean"')
-        if not 0 <= self.exploration < math.inf:
-            raise GenerationError(f"exploration is {self.exploration!r}", expected="0 or more")
+        check("backup", self.backup, self.backup in {"max", "mean"}, '"max" or "mean"')
+        check("exploration", self.exploration, 0 <= self.exploration < math.inf, "0 or more")
 
     def draw(self, posterior: Posterior, n: int, seed: int | None = None) -> Samples:
         """The `n` best found. TruncatedError when fewer are found in budget."""

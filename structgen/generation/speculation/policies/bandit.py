@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from structgen.generation.checks import check_share, check_some
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
 from structgen.generation.speculation.tree import Context
 

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from structgen.generation.checks import check_share, check_some
 from structgen.generation.interfaces import Target
 from structgen.generation.speculation.interfaces import Round
-from structgen.generation.speculation.policies.checks import check_share, check_some
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FIRST, AGAIN = 3, 128  # plain passes at first, and wider passes between two plain ones later

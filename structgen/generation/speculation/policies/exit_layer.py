@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.generation.checks import check_share, check_some
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.masked import allowed_ids
-from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
 from structgen.generation.speculation.policies.stopping import confidence, outcomes
 from structgen.generation.speculation.tree import Context, DraftTree

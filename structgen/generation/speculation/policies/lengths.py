@@ -6,9 +6,8 @@ import math
 import threading
 from dataclasses import dataclass, field, replace
 
-from structgen.errors import GenerationError
+from structgen.generation.checks import check_share, check_some, refuse
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.policies.checks import check_share, check_some
 from structgen.generation.speculation.policies.costs import CostTable
 from structgen.generation.speculation.tree import Context
 
@@ -22,9 +21,7 @@ class Fixed:
     def __post_init__(self) -> None:
         """GenerationError for what is no Budget."""
         if not isinstance(self.size, Budget):
-            raise GenerationError(
-                f"size is {self.size!r:.80}", location="size", expected="a Budget: Budget(nodes=8)"
-            )
+            refuse("size", self.size, "a Budget: Budget(nodes=8)", "size")
 
     def budget(self, context: Context) -> Budget:
         """The fixed budget."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from structgen.generation.checks import check_share
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.policies.checks import check_share
 from structgen.generation.speculation.tree import Context, Doubles, DraftTree
 
 
