@@ -19,11 +19,10 @@ from structgen.errors import TruncatedError
 from structgen.generation.generator import Generator
 from structgen.generation.sampling.api import posterior_of
 from structgen.generation.sampling.language_model import LanguageModel
-from structgen.generation.sampling.registry import draw
+from structgen.generation.sampling.registry import SequenceSampler, draw
 from structgen.generation.sampling.results import Sample
 from structgen.generation.sampling.samplers.best_of import BestOf
 from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
 from structgen.generation.sampling.samplers.trie_samplers import Asap, Cars

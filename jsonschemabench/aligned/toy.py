@@ -16,9 +16,8 @@ import structgen as sg
 from structgen.generation.sampling.exact import exact_law, frequencies, kl
 from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.registry import draw
+from structgen.generation.sampling.registry import SequenceSampler, draw
 from structgen.generation.sampling.samplers.independent import Mask
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.samplers.prefix_trie import NONE, PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc

@@ -28,8 +28,8 @@ from structgen.generation.prompts import Chat, Prompt, encode_prompt
 from structgen.generation.result import GenerationResult
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.api import sample
+from structgen.generation.sampling.registry import SequenceSampler
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.settings import Options, Settings
 from structgen.generation.speculation.loop import decode as decode_with_drafts
 from structgen.generation.speculation.speculation import Speculations

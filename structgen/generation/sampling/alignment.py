@@ -28,9 +28,8 @@ from structgen.errors import TruncatedError, ValidationError
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.registry import draw
+from structgen.generation.sampling.registry import SequenceSampler, draw
 from structgen.generation.sampling.results import Estimate, Samples, effective_size
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.trie_samplers import Cars
 from structgen.spec.partial_json import read_partial
 

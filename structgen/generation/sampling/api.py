@@ -12,9 +12,8 @@ from structgen.generation.prompts import Chat, Prompt, encode_prompt
 from structgen.generation.sampling.language_model import LanguageModel
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
-from structgen.generation.sampling.registry import draw
+from structgen.generation.sampling.registry import SequenceSampler, draw
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.settings import Options, Settings
 
 NEUTRAL = {

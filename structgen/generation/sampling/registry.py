@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from typing import Protocol
 
 from structgen.generation.checks import refuse_unknown
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 
 #: name -> module and class; the class's defaults are what the name means.
 FAMILIES = {
@@ -22,6 +22,13 @@ FAMILIES = {
     "best_first": ("structgen.generation.sampling.search.best_first", "BestFirst"),
     "mcts": ("structgen.generation.sampling.search.monte_carlo", "MonteCarlo"),
 }
+
+
+class SequenceSampler(Protocol):
+    """A way to sample; what `draw` and `generate(sampler=...)` run."""
+
+    def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
+        """`n` samples; equal seeds give equal samples. GenerationError when it cannot."""
 
 
 def sampler_named(sampler: str | SequenceSampler) -> SequenceSampler:

@@ -18,8 +18,8 @@ from structgen.errors import GenerationError
 from structgen.generation.distribution import log_sum_exp, with_temperature
 from structgen.generation.interfaces import Drawn
 from structgen.generation.row import Request, Row
-from structgen.generation.sampling.samplers.awrs import first_accepted, without_replacement
 from structgen.generation.sampling.samplers.plausible import plausible_tokens
+from structgen.generation.sampling.samplers.steps import draw_in_order, without_replacement
 from structgen.generation.speculation.tree import Doubles, DraftTree
 
 
@@ -45,7 +45,7 @@ def draw_tested(row: Row, logits: npt.NDArray[Any]) -> Drawn:
 
     Tokens whose first byte may come are tested in the order of a draw without replacement, until
     one is accepted. `log_masked` is an estimate: `log_raw` plus the log of the weight, whose mean
-    is right for each token (see `structgen.generation.sampling.samplers.awrs`) under the
+    is right for each token (see `structgen.generation.sampling.samplers.steps`) under the
     distribution at the row's temperature.
     """
     values = logits.astype(np.float64)
@@ -58,15 +58,10 @@ def draw_tested(row: Row, logits: npt.NDArray[Any]) -> Drawn:
     warm: Doubles = values if sampler.greedy else with_temperature(values, sampler.temperature)
     logs = warm[ids] - log_sum_exp(warm)
     order = _by_size(logs) if sampler.greedy else without_replacement(logs, row.rng)
-    found = first_accepted(
-        (int(ids[i]) for i in order), lambda token: constraint.advance(state, token) != DEAD
+    token, log_weight = draw_in_order(
+        ids, logs, order, lambda token: constraint.advance(state, token) != DEAD
     )
-    if found.token is not None and found.alone:
-        log_weight = float(logs[np.searchsorted(ids, found.token)])
-    else:
-        logs[np.searchsorted(ids, found.rejected)] = -np.inf
-        log_weight = log_sum_exp(logs)
-    return Drawn(found.token, log_raw, log_raw + min(log_weight, 0.0), values.__getitem__)
+    return Drawn(token, log_raw, log_raw + log_weight, values.__getitem__)
 
 
 def _by_size(logs: Doubles) -> Iterator[int]:

@@ -40,9 +40,9 @@ class ScriptedDraws:
 
     DRAWS = tuple(
         f"structgen.generation.sampling.samplers.{name}.draw"
-        for name in "mask trie_samplers independent".split()
+        for name in "steps trie_samplers independent".split()
     )
-    ORDERS = ("structgen.generation.sampling.samplers.awrs.without_replacement",)
+    ORDERS = ("structgen.generation.sampling.samplers.steps.without_replacement",)
 
     def __init__(
         self,

@@ -18,9 +18,9 @@ from structgen.errors import TruncatedError
 from structgen.generation.sampling.exact import exact_law, kl
 from structgen.generation.sampling.interfaces import Doubles, Tokens
 from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.registry import SequenceSampler
 from structgen.generation.sampling.results import Samples
 from structgen.generation.sampling.samplers.independent import Awrs, Mask, Rejection
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import PrefixTrie
 from structgen.generation.sampling.samplers.smc import Smc
 from structgen.generation.sampling.samplers.trie_samplers import Asap, Cars

@@ -23,10 +23,8 @@ from structgen.generation.sampling.potentials.monitors import Monitor, Monitored
 from structgen.generation.sampling.potentials.names_python import PythonNames
 from structgen.generation.sampling.potentials.names_sql import KEYWORDS, SqlNames, prepares
 from structgen.generation.sampling.potentials.potentials import Critic
-from structgen.generation.sampling.samplers.awrs import AwrsStep
-from structgen.generation.sampling.samplers.interfaces import Stepper
-from structgen.generation.sampling.samplers.mask import MaskStep
 from structgen.generation.sampling.samplers.particles import run
+from structgen.generation.sampling.samplers.steps import AwrsStep, MaskStep, Stepper
 from structgen.generation.sampling.table import TableModel
 from structgen.masks import bitmask
 

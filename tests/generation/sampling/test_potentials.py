@@ -23,10 +23,9 @@ from structgen.generation.sampling.potentials.joined import join
 from structgen.generation.sampling.potentials.potentials import REFUSED, Critic, OverTokens, Product
 from structgen.generation.sampling.potentials.predicates import OnText, OnTokens, OnValue
 from structgen.generation.sampling.potentials.second_model import SecondModel
-from structgen.generation.sampling.samplers.awrs import AwrsStep
 from structgen.generation.sampling.samplers.independent import Mask
-from structgen.generation.sampling.samplers.mask import MaskStep
 from structgen.generation.sampling.samplers.smc import Smc
+from structgen.generation.sampling.samplers.steps import AwrsStep, MaskStep
 from structgen.generation.sampling.table import TableModel
 from structgen.masks import bitmask
 from tests.generation.sampling.exhaustive import ScriptedDraws
@@ -210,7 +209,7 @@ def test_awrs_asks_a_predicate_few_times() -> None:
     asked = 0
     for stepper in (AwrsStep(), MaskStep()):
         rows = posterior.log_probs([posterior.start])
-        [step] = stepper.steps(posterior, [posterior.start], rows, [rng])
+        step = stepper.step(posterior, posterior.start, rows[0], rng)
         assert step.token is not None
         assert 0 < asked < 10
         asked = 0

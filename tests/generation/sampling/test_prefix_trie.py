@@ -14,7 +14,7 @@ from structgen.errors import ArtifactError, GenerationError
 from structgen.generation.sampling.exact import exact_law, kl
 from structgen.generation.sampling.interfaces import Place, Tokens
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
+from structgen.generation.sampling.registry import SequenceSampler
 from structgen.generation.sampling.samplers.prefix_trie import (
     NONE,
     PrefixTrie,

@@ -15,14 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.generation.sampling.samplers.awrs import (
+from structgen.generation.sampling.samplers.steps import (
     AwrsStep,
+    FreeStep,
+    MaskStep,
     Outcome,
+    Stepper,
     first_accepted,
     without_replacement,
 )
-from structgen.generation.sampling.samplers.interfaces import Stepper
-from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
 from tests.generation.sampling.exhaustive import ScriptedDraws
 from tests.generation.sampling.toys import letters
 
@@ -93,7 +94,7 @@ def test_a_stepper_is_properly_weighted(
     rng = np.random.default_rng(0)
     mean = np.zeros(posterior.model.vocab_size)
     for probability, [step] in scripted.every_run(
-        lambda: stepper.steps(posterior, [place], row, [rng])
+        lambda: [stepper.step(posterior, place, row[0], rng)]
     ):
         if step.token is not None:
             mean[step.token] += probability * math.exp(step.log_weight)
@@ -111,7 +112,7 @@ def test_awrs_makes_no_mask_and_tests_few_tokens() -> None:
     rngs = [np.random.default_rng(i) for i in range(200)]
     posterior.checks = 0
     for rng in rngs:
-        [step] = AwrsStep().steps(posterior, [posterior.start], row, [rng])
+        step = AwrsStep().step(posterior, posterior.start, row[0], rng)
         assert step.token is not None
     assert 2 * 200 <= posterior.checks < 2 * 200 + 60
 
@@ -122,7 +123,7 @@ def test_a_small_rest_is_summed_up_and_not_subtracted() -> None:
     tiny = 1e-300
     with np.errstate(divide="ignore"):
         row = np.log(np.array([[1.0, 0.0, 0.0, tiny, 0.0, 0.0]]))
-    [step] = AwrsStep().steps(posterior, [posterior.start], row, [np.random.default_rng(0)])
+    step = AwrsStep().step(posterior, posterior.start, row[0], np.random.default_rng(0))
     assert step.token == 3
     assert step.log_weight == pytest.approx(math.log(tiny))
     assert Outcome(3, (0,)).weight([Fraction(1), 0, 0, Fraction(1, 10**300)]) == Fraction(

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from structgen.generation.checks import check_count
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.registry import draw
+from structgen.generation.sampling.registry import SequenceSampler, draw
 from structgen.generation.sampling.results import Sample, Samples
-from structgen.generation.sampling.samplers.interfaces import SequenceSampler
 
 
 @dataclass(frozen=True, slots=True)

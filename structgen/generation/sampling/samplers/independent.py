@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,14 +12,13 @@ from structgen.generation.checks import check_count
 from structgen.generation.distribution import draw, row_rng
 from structgen.generation.sampling.posterior import Posterior, UsageMeter
 from structgen.generation.sampling.results import Sample, Samples, check_found, mean_weight
-from structgen.generation.sampling.samplers.awrs import AwrsStep
-from structgen.generation.sampling.samplers.interfaces import Stepper
-from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
-from structgen.generation.sampling.samplers.particles import Group, log_mean, run
+from structgen.generation.sampling.samplers.particles import Group, Particle, log_mean, run
+from structgen.generation.sampling.samplers.steps import AwrsStep, FreeStep, MaskStep, Stepper
 
 BATCH = 32  #: particles that run together
 
 RunGroups = Callable[[list[np.random.Generator]], list[Group]]
+RunRound = Callable[[list[np.random.Generator]], Iterable[Particle]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +61,40 @@ class Rejection:
 
     def draw(self, posterior: Posterior, n: int, seed: int | None) -> Samples:
         """`n` independent samples of the posterior. TruncatedError when not enough fit."""
-        check_count("n", n)
-        meter = UsageMeter(posterior)
-        samples: list[Sample] = []
-        attempts: list[float] = []
-        while len(samples) < n and len(attempts) < self.max_attempts:
-            batch = range(len(attempts), min(len(attempts) + BATCH, self.max_attempts))
-            rngs = [row_rng(seed, i) for i in batch]
-            for [particle] in run(posterior, FreeStep(), 1, rngs):
-                attempts.append(particle.log_weight)
-                if particle.log_weight > -math.inf:
-                    samples.append(
-                        posterior.sample(
-                            particle.place,
-                            particle.logp_model,
-                            particle.logp_proposal,
-                            particle.log_weight,
-                        )
-                    )
-                if len(samples) == n:
-                    break
-        check_found(len(samples), n, len(attempts))
-        return exact_samples(posterior, samples, attempts, meter)
+
+        def run_round(rngs: list[np.random.Generator]) -> list[Particle]:
+            return [particle for [particle] in run(posterior, FreeStep(), 1, rngs)]
+
+        sizes = (n, BATCH, self.max_attempts)
+        return exact_samples(posterior, *draw_rounds(posterior, run_round, sizes, seed))
+
+
+def draw_rounds(
+    posterior: Posterior, run_round: RunRound, sizes: tuple[int, int, int], seed: int | None
+) -> tuple[list[Sample], list[float], UsageMeter]:
+    """Rounds of attempts until `n` succeed: the samples, and the log-weights of all so far.
+
+    sizes: n, attempts in a round, most attempts. Of the last round, attempts after the n-th success
+    are left out; which attempts succeed first must not depend on how long they take.
+    """
+    n, batch, most = sizes
+    check_count("n", n)
+    check_count("batch", batch)
+    meter = UsageMeter(posterior)
+    samples: list[Sample] = []
+    weights: list[float] = []
+    while len(samples) < n and len(weights) < most:
+        first = len(weights)
+        rngs = [row_rng(seed, i) for i in range(first, min(first + batch, most))]
+        for one in run_round(rngs):
+            weights.append(one.log_weight)
+            if one.log_weight > -math.inf:
+                logs = one.logp_model, one.logp_proposal, one.log_weight
+                samples.append(posterior.sample(one.place, *logs))
+            if len(samples) == n:
+                break
+    check_found(len(samples), n, len(weights))
+    return samples, weights, meter
 
 
 def weighted(

@@ -16,7 +16,7 @@ import numpy as np
 from structgen.generation.distribution import log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior
-from structgen.generation.sampling.samplers.interfaces import Stepper
+from structgen.generation.sampling.samplers.steps import Stepper
 
 Resample = Callable[[Doubles, np.random.Generator], list[int] | None]
 
@@ -33,7 +33,7 @@ class Particle:
     logp_model: float
     logp_proposal: float
     log_weight: float
-    log_twist: float
+    log_twist: float = 0.0
 
 
 Group = list[Particle]
@@ -84,7 +84,10 @@ def _step(
     particles = [groups[g][i] for g, i in live]
     places = [particle.place for particle in particles]
     log_probs = posterior.log_probs(places)
-    steps = stepper.steps(posterior, places, log_probs, [rngs[g] for g, _ in live])
+    steps = [
+        stepper.step(posterior, place, row, rngs[g])
+        for place, row, (g, _) in zip(places, log_probs, live, strict=True)
+    ]
     after = [
         place if step.token is None else posterior.after(place, step.token)
         for place, step in zip(places, steps, strict=True)

@@ -18,12 +18,10 @@ from structgen.generation.checks import check, check_count
 from structgen.generation.sampling.interfaces import Doubles
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples, effective_size, normalised
-from structgen.generation.sampling.samplers.awrs import AwrsStep
 from structgen.generation.sampling.samplers.independent import BATCH, from_groups
-from structgen.generation.sampling.samplers.interfaces import Stepper
-from structgen.generation.sampling.samplers.mask import FreeStep, MaskStep
 from structgen.generation.sampling.samplers.particles import run
 from structgen.generation.sampling.samplers.resampling import RESAMPLING, Resampling, resample
+from structgen.generation.sampling.samplers.steps import AwrsStep, FreeStep, MaskStep, Stepper
 
 STEPPERS: dict[str, Stepper] = {"mask": MaskStep(), "awrs": AwrsStep(), "free": FreeStep()}
 

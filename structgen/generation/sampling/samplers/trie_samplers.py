@@ -20,18 +20,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from structgen.generation.checks import check_count
-from structgen.generation.distribution import draw, log_sum_exp, row_rng
+from structgen.generation.distribution import draw, log_sum_exp
 from structgen.generation.sampling.interfaces import Doubles, Place, Tokens
-from structgen.generation.sampling.posterior import Posterior, UsageMeter
-from structgen.generation.sampling.results import Sample, Samples, check_found
-from structgen.generation.sampling.samplers.independent import exact_samples
+from structgen.generation.sampling.posterior import Posterior
+from structgen.generation.sampling.results import Sample, Samples
+from structgen.generation.sampling.samplers.independent import draw_rounds, exact_samples
+from structgen.generation.sampling.samplers.particles import Particle
 from structgen.generation.sampling.samplers.prefix_trie import (
     NONE,
     Ids,
@@ -43,28 +43,17 @@ from structgen.generation.sampling.samplers.prefix_trie import (
 Trie = PrefixTrie | str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The end of a walk; if it failed, `log_weight` is -inf and the other numbers mean nothing."""
-
-    place: Place
-    logp_model: float
-    logp_proposal: float
-    log_weight: float
+def failed(place: Place) -> Particle:
+    """The end of a walk that failed: its weight is 0."""
+    return Particle(place, math.nan, math.nan, -math.inf)
 
 
-def failed(place: Place) -> Attempt:
-    """The attempt of a walk that failed."""
-    return Attempt(place, math.nan, math.nan, -math.inf)
+Walk = Generator[Place, Doubles, Particle]
 
 
-Walk = Generator[Place, Doubles, Attempt]
-StartWalk = Callable[[np.random.Generator], Walk]
-
-
-def run_walks(posterior: Posterior, walks: Sequence[Walk]) -> list[Attempt]:
+def run_walks(posterior: Posterior, walks: Sequence[Walk]) -> list[Particle]:
     """Run all walks to their ends, in step: one batch of the model for all that wait."""
-    attempts: dict[int, Attempt] = {}
+    attempts: dict[int, Particle] = {}
     waiting: dict[int, Place] = {}
 
     def go_on(number: int, row: Doubles | None) -> None:
@@ -83,41 +72,11 @@ def run_walks(posterior: Posterior, walks: Sequence[Walk]) -> list[Attempt]:
     return [attempts[number] for number in range(len(walks))]
 
 
-def draw_rounds(
-    posterior: Posterior,
-    start: StartWalk,
-    end_round: Callable[[list[Attempt]], None],
-    sizes: tuple[int, int, int],
-    seed: int | None,
-) -> tuple[list[Sample], list[float], UsageMeter]:
-    """Rounds of walks until `n` succeed: the samples, and the log-weights of all attempts so far.
-
-    sizes: n, walks in a round, most attempts. Of the last round, attempts after the n-th success
-    are left out; which attempts succeed first must not depend on how long they take.
-    """
-    n, batch, most = sizes
-    check_count("n", n)
-    check_count("batch", batch)
-    meter = UsageMeter(posterior)
-    samples: list[Sample] = []
-    weights: list[float] = []
-    while len(samples) < n and len(weights) < most:
-        first = len(weights)
-        rngs = [row_rng(seed, i) for i in range(first, min(first + batch, most))]
-        attempts = run_walks(posterior, [start(rng) for rng in rngs])
-        end_round(attempts)
-        for attempt in attempts:
-            weight = attempt.log_weight
-            if weight > -math.inf:
-                weight += float(posterior.log_factors([attempt.place])[0])
-            weights.append(weight)
-            if weight > -math.inf:
-                logs = attempt.logp_model, attempt.logp_proposal, weight
-                samples.append(posterior.sample(attempt.place, *logs))
-            if len(samples) == n:
-                break
-    check_found(len(samples), n, len(weights))
-    return samples, weights, meter
+def weighed(posterior: Posterior, attempts: Sequence[Particle]) -> Iterator[Particle]:
+    """The attempts, their weights times the potentials' factors; asked when they are looked at."""
+    for one in attempts:
+        factor = posterior.log_factors([one.place])[0] if one.log_weight > -math.inf else 0.0
+        yield replace(one, log_weight=one.log_weight + float(factor))
 
 
 class OpenTrie:
@@ -168,13 +127,14 @@ class Asap:
         """`n` weighted samples. TruncatedError when too many attempts fail."""
         opened = OpenTrie(self.trie, posterior)
         trie = opened.trie
-        samples, attempts, meter = draw_rounds(
-            posterior,
-            lambda rng: _asap_walk(posterior, trie, rng),
-            lambda _attempts: trie.bound(),
-            (n, self.batch, self.max_attempts * n),
-            seed,
-        )
+
+        def run_round(rngs: list[np.random.Generator]) -> Iterator[Particle]:
+            attempts = run_walks(posterior, [_asap_walk(posterior, trie, rng) for rng in rngs])
+            trie.bound()
+            return weighed(posterior, attempts)
+
+        sizes = (n, self.batch, self.max_attempts * n)
+        samples, attempts, meter = draw_rounds(posterior, run_round, sizes, seed)
         opened.close()
         limits = bounds(trie, samples)
         # The first n attempts are a number fixed before, so their mean is not biased.
@@ -209,7 +169,7 @@ def _asap_walk(posterior: Posterior, trie: PrefixTrie, rng: np.random.Generator)
             return failed(place)
     if above != NONE:
         trie.update(above)
-    return Attempt(place, logp, log_proposal, log_weight)
+    return Particle(place, logp, log_proposal, log_weight)
 
 
 @dataclass(slots=True)
@@ -247,20 +207,18 @@ class Cars:
         """`n` independent samples of the posterior. TruncatedError when not enough fit."""
         opened = OpenTrie(self.trie, posterior)
         trie = opened.trie
-        learnt: list[Learnt] = []
 
-        def start(rng: np.random.Generator) -> Walk:
-            learnt.append(Learnt([]))
-            return _cars_walk(posterior, trie, rng, learnt[-1])
-
-        def end_round(_attempts: list[Attempt]) -> None:
+        def run_round(rngs: list[np.random.Generator]) -> Iterator[Particle]:
+            learnt = [Learnt([]) for _ in rngs]
+            pairs = zip(rngs, learnt, strict=True)
+            attempts = run_walks(posterior, [_cars_walk(posterior, trie, *pair) for pair in pairs])
             for one in learnt:
                 one.teach(trie)
-            learnt.clear()
             trie.bound()
+            return weighed(posterior, attempts)
 
         sizes = (n, self.batch, self.max_attempts)
-        samples, attempts, meter = draw_rounds(posterior, start, end_round, sizes, seed)
+        samples, attempts, meter = draw_rounds(posterior, run_round, sizes, seed)
         opened.close()
         found = exact_samples(posterior, samples, attempts, meter)
         return replace(found, bounds=bounds(trie, samples))
@@ -302,4 +260,4 @@ def _cars_walk(
         if place.state == -1:
             learnt.refused = (before.tokens, token)
             return failed(place)
-    return Attempt(place, logp, log_proposal, log_weight)
+    return Particle(place, logp, log_proposal, log_weight)

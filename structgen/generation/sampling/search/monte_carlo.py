@@ -19,7 +19,7 @@ from structgen.generation.distribution import row_rng
 from structgen.generation.sampling.interfaces import Doubles, Place
 from structgen.generation.sampling.posterior import Posterior, UsageMeter
 from structgen.generation.sampling.results import Samples
-from structgen.generation.sampling.samplers.mask import MaskStep
+from structgen.generation.sampling.samplers.steps import MaskStep
 from structgen.generation.sampling.search.tree import (
     Node,
     Score,
@@ -143,10 +143,9 @@ class Planner(Strategy):
     def _step(self, tree: Tree, rollouts: Sequence[Rollout], rows: Doubles) -> list[Rollout]:
         """One more token for each rollout; those that have ended or failed are dropped."""
         posterior = tree.posterior
-        places = [rollout.place for rollout in rollouts]
-        steps = self._stepper.steps(posterior, places, rows, [self._rng] * len(rollouts))
         left = []
-        for rollout, step, row in zip(rollouts, steps, rows, strict=True):
+        for rollout, row in zip(rollouts, rows, strict=True):
+            step = self._stepper.step(posterior, rollout.place, row, self._rng)
             if step.token is None:
                 continue
             place = posterior.after(rollout.place, step.token)

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from structgen.generation.distribution import draw, largest
-from structgen.generation.sampling.samplers.awrs import without_replacement
+from structgen.generation.sampling.samplers.steps import without_replacement
 from structgen.generation.speculation.interfaces import Budget, Round
 from structgen.generation.speculation.tree import (
     NONE,
