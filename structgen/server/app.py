@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,12 +15,12 @@ from starlette.types import Receive, Scope, Send
 
 from structgen.server.endpoints.chat import Chat, sse
 from structgen.server.endpoints.completions import Completion
+from structgen.server.endpoints.exchange import Exchange
 from structgen.server.endpoints.responses import Responses
 from structgen.server.errors import ApiError, of_failure, of_problems
 from structgen.server.gate import Gate
 from structgen.server.jobs import Job
 from structgen.server.requests.responses_wire import ResponsesRequest
-from structgen.server.requests.tools import Plan
 from structgen.server.requests.wire import ChatRequest, CompletionRequest
 from structgen.server.service import Service
 from structgen.server.settings import Limits, ServerSettings
@@ -28,23 +28,6 @@ from structgen.version import __version__
 
 if TYPE_CHECKING:
     from structgen.generation.generator import Generator
-
-
-class Exchange(Protocol):
-    """A request of any endpoint that writes texts."""
-
-    body: Any
-    plan: Plan
-    service: Service
-
-    async def start(self) -> Job:
-        """Compile and begin to write."""
-
-    async def answer(self, job: Job) -> dict[str, Any]:
-        """The whole answer."""
-
-    def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
-        """The events of a stream."""
 
 
 class EventStream(StreamingResponse):

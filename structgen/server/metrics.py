@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -17,63 +18,45 @@ class Metrics:
 
     def __init__(self) -> None:
         """Nothing has been counted yet."""
-        self.registry = CollectorRegistry()
-        home = self.registry
-        self.requests = Counter(
-            "structgen_requests",
-            "Requests answered.",
-            ["endpoint", "tenant", "status"],
-            registry=home,
+        home = self.registry = CollectorRegistry()
+
+        def counter(name: str, help_text: str, *labels: str) -> Counter:
+            return Counter(f"structgen_{name}", help_text, labels, registry=home)
+
+        def gauge(name: str, help_text: str) -> Gauge:
+            return Gauge(f"structgen_{name}", help_text, registry=home)
+
+        def times(
+            name: str, help_text: str, buckets: Sequence[float], labels: Sequence[str] = ()
+        ) -> Histogram:
+            return Histogram(
+                f"structgen_{name}_seconds", help_text, labels, buckets=buckets, registry=home
+            )
+
+        self.requests = counter("requests", "Requests answered.", "endpoint", "tenant", "status")
+        self.refused = counter("refused_specs", "Specs refused, by kind of error.", "code")
+        self.waiting = times(
+            "waiting", "Time that requests waited, by reason.", _COARSE, ["reason"]
         )
-        self.refused = Counter(
-            "structgen_refused_specs", "Specs refused, by kind of error.", ["code"], registry=home
-        )
-        self.waiting = Histogram(
-            "structgen_waiting_seconds",
-            "Time that requests waited, by reason.",
-            ["reason"],
-            buckets=_COARSE,
-            registry=home,
-        )
-        self.compile = Histogram(
-            "structgen_compile_seconds", "Time to compile a spec.", buckets=_COARSE, registry=home
-        )
-        self.cache = Counter(
-            "structgen_compile_lookups",
+        self.compile = times("compile", "Time to compile a spec.", _COARSE)
+        self.cache = counter(
+            "compile_lookups",
             "Specs asked for: hit (known), joined (being compiled), miss (compiled).",
-            ["outcome"],
-            registry=home,
+            "outcome",
         )
-        self.cancelled = Counter(
-            "structgen_cancelled_compilations",
+        self.cancelled = counter(
+            "cancelled_compilations",
             "Compilations given up because nobody waited for them any more.",
-            registry=home,
         )
-        self.mask = Histogram(
-            "structgen_mask_seconds",
-            "Time to make the masks of a step.",
-            buckets=_FINE,
-            registry=home,
-        )
-        self.tokens = Counter(
-            "structgen_tokens", "Tokens read and written.", ["kind"], registry=home
-        )
-        self.rows = Gauge("structgen_rows", "Texts being written.", registry=home)
-        self.queued = Gauge(
-            "structgen_queued_requests", "Requests that wait for a row.", registry=home
-        )
-        self.steps = Counter("structgen_steps", "Forward passes that wrote tokens.", registry=home)
-        self.dropped = Counter(
-            "structgen_dropped_requests",
-            "Requests given up before their end.",
-            ["reason"],
-            registry=home,
-        )
+        self.mask = times("mask", "Time to make the masks of a step.", _FINE)
+        self.tokens = counter("tokens", "Tokens read and written.", "kind")
+        self.rows = gauge("rows", "Texts being written.")
+        self.queued = gauge("queued_requests", "Requests that wait for a row.")
+        self.steps = counter("steps", "Forward passes that wrote tokens.")
+        self.dropped = counter("dropped_requests", "Requests given up before their end.", "reason")
         self._masks: deque[float] = deque(maxlen=_KEPT)
-        quantile = Gauge(
-            "structgen_mask_p99_seconds",
-            f"99th percentile of the masks of the last {_KEPT} steps.",
-            registry=home,
+        quantile = gauge(
+            "mask_p99_seconds", f"99th percentile of the masks of the last {_KEPT} steps."
         )
         quantile.set_function(self.mask_p99)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
+from structgen.server.endpoints.exchange import Exchange, collected
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
 from structgen.server.probabilities import TokenRecord
@@ -76,18 +76,15 @@ def merge(deltas: Sequence[Delta]) -> Delta:
     return message
 
 
-class Chat:
+class Chat(Exchange):
     """One request."""
+
+    PREFIX = "chatcmpl-"
 
     def __init__(self, service: Service, body: ChatRequest, limits: Limits) -> None:
         """Read the request. ApiError for what is wrong with it."""
-        service.check_model(body.model)
-        self.service = service
-        self.body = body
-        self.limits = limits
+        super().__init__(service, body, limits)
         self.plan = plan_tools(body, wanted(body), limits.tools, service.call_format)
-        self._id = f"chatcmpl-{secrets.token_hex(12)}"
-        self._created = int(time.time())
         if body.top_logprobs and not body.logprobs:
             raise ApiError(
                 "top_logprobs is given, and logprobs is not true",
@@ -101,7 +98,7 @@ class Chat:
                 param="max_tokens",
                 more={"hint": "give one of them"},
             )
-        self._asked = Asked(
+        self.asked = Asked(
             prompts=[messages_of(body.messages)],
             max_tokens=body.max_completion_tokens if newer else body.max_tokens,
             top=(body.top_logprobs or 0) if body.logprobs else None,
@@ -110,32 +107,17 @@ class Chat:
             tokens_field="max_completion_tokens" if newer else "max_tokens",
         )
 
-    async def start(self) -> Job:
-        """Compile and begin to write."""
-        return await self.service.start(self.body, self._asked, self.plan, self.limits)
-
     async def answer(self, job: Job) -> dict[str, Any]:
         """The whole answer."""
-        readers = [ChoiceReader(self.plan) for _ in job.rows]
-        deltas: list[list[Delta]] = [[] for _ in job.rows]
-        records: list[list[TokenRecord]] = [[] for _ in job.rows]
-        reasons = [""] * len(job.rows)
-        async for pieces in job.pieces():
-            for piece in pieces:
-                deltas[piece.row] += readers[piece.row].feed(piece)
-                records[piece.row] += piece.tokens
-                if piece.finish is not None:
-                    reasons[piece.row] = readers[piece.row].finish(piece.finish)
-        choices = [
-            {
-                "index": i,
-                "message": merge(deltas[i]),
-                "logprobs": self._logprobs(records[i]),
-                "finish_reason": reasons[i],
-            }
-            for i in range(len(job.rows))
-        ]
-        return self._envelope("chat.completion", choices) | {
+        choices = []
+        for i, pieces in enumerate(await collected(job)):
+            reader = ChoiceReader(self.plan)
+            message = merge([delta for piece in pieces for delta in reader.feed(piece)])
+            logprobs = self._logprobs([record for piece in pieces for record in piece.tokens])
+            reason = reader.finish(pieces[-1].finish or "")
+            one = {"index": i, "message": message, "logprobs": logprobs, "finish_reason": reason}
+            choices.append(one)
+        return self.envelope("chat.completion", choices) | {
             "usage": usage(job, 1),
             "structgen": self.service.info(self.plan),
         }
@@ -158,22 +140,17 @@ class Chat:
                 if piece.finish is not None:
                     reason = readers[piece.row].finish(piece.finish)
                     yield self._chunk(piece.row, {}, reason)
-        options = self.body.stream_options
-        if options is not None and options.include_usage:
-            yield self._envelope("chat.completion.chunk", []) | {"usage": usage(job, 1)}
+        if self.wants_usage:
+            yield self.envelope("chat.completion.chunk", []) | {"usage": usage(job, 1)}
 
     def _chunk(
         self, index: int, delta: Delta, reason: str | None = None, logprobs: Any = None
     ) -> dict[str, Any]:
         choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
-        return self._envelope("chat.completion.chunk", [choice])
-
-    def _envelope(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
-        about = {"id": self._id, "object": kind, "created": self._created}
-        return about | {"model": self.body.model, "choices": choices}
+        return self.envelope("chat.completion.chunk", [choice])
 
     def _logprobs(self, records: Sequence[TokenRecord]) -> dict[str, Any] | None:
-        if self._asked.top is None:
+        if self.asked.top is None:
             return None
         return {"content": self.service.probabilities(records), "refusal": None}
 

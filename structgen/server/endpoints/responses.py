@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallReader, TextEvent
+from structgen.server.endpoints.exchange import Exchange
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
 from structgen.server.requests.responses import as_chat, wanted
 from structgen.server.requests.responses_wire import ResponsesRequest
 from structgen.server.requests.tools import Plan, plan_tools
+from structgen.server.requests.wire import ChatRequest
 from structgen.server.service import Asked, Service, finish_reason, messages_of, usage
 from structgen.server.settings import Limits
 
@@ -114,15 +115,14 @@ class Items:
         return about | more
 
 
-class Responses:
+class Responses(Exchange):
     """One request."""
+
+    PREFIX = "resp_"
 
     def __init__(self, service: Service, body: ResponsesRequest, limits: Limits) -> None:
         """Read the request. ApiError for what is wrong with it."""
-        service.check_model(body.model)
-        self.service = service
-        self.body = body
-        self.limits = limits
+        super().__init__(service, body, limits)
         self._chat = as_chat(body)
         try:
             self.plan = plan_tools(self._chat, wanted(body), limits.tools, service.call_format)
@@ -131,7 +131,7 @@ class Responses:
                 error.param = error.param.replace(".function", "").replace(".custom", "")
             raise
         top = body.top_logprobs
-        self._asked = Asked(
+        self.asked = Asked(
             prompts=[messages_of(self._chat.messages)],
             max_tokens=body.max_output_tokens,
             top=(top or 0) if top is not None or body.include else None,
@@ -139,12 +139,11 @@ class Responses:
             prompt_field="input",
             tokens_field="max_output_tokens",
         )
-        self._id = f"resp_{secrets.token_hex(12)}"
-        self._created = int(time.time())
 
-    async def start(self) -> Job:
-        """Compile and begin to write."""
-        return await self.service.start(self._chat, self._asked, self.plan, self.limits)
+    @property
+    def generation(self) -> ChatRequest:
+        """That of the chat."""
+        return self._chat
 
     async def answer(self, job: Job) -> dict[str, Any]:
         """The whole answer."""
@@ -187,9 +186,9 @@ class Responses:
         cut = {"reason": "max_output_tokens"} if status == "incomplete" else None
         given = body.model_dump(by_alias=True, exclude_none=True)
         return {
-            "id": self._id,
+            "id": self.id,
             "object": "response",
-            "created_at": self._created,
+            "created_at": self.created,
             "status": status,
             "error": None,
             "incomplete_details": cut,

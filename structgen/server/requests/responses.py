@@ -25,7 +25,7 @@ from structgen.server.requests.specs import (
     one_of,
     regex,
 )
-from structgen.server.requests.wire import ChatRequest
+from structgen.server.requests.wire import ChatRequest, ConstraintFields, SamplingFields
 
 
 def wanted(body: ResponsesRequest) -> Wanted | None:
@@ -39,22 +39,19 @@ def wanted(body: ResponsesRequest) -> Wanted | None:
 
 def as_chat(body: ResponsesRequest) -> ChatRequest:
     """The same conversation, tools and settings. ApiError for what has no place there."""
-    fields: dict[str, Any] = {
-        "model": body.model,
-        "messages": _messages(body),
-        "tools": _tools(body),
-        "tool_choice": _choice(body.tool_choice),
-        "parallel_tool_calls": body.parallel_tool_calls,
-        "stream": body.stream,
-        "seed": body.seed,
-        "temperature": body.temperature,
-        "top_p": body.top_p,
-        "top_k": body.top_k,
-        "min_p": body.min_p,
-        "speculate": body.speculate,
-        "sampler": body.sampler,
+    same = {
+        name: getattr(body, name)
+        for name in SamplingFields.model_fields.keys() - ConstraintFields.model_fields
     }
-    return ChatRequest.model_validate(fields)
+    return ChatRequest.model_validate(
+        same
+        | {
+            "messages": _messages(body),
+            "tools": _tools(body),
+            "tool_choice": _choice(body.tool_choice),
+            "parallel_tool_calls": body.parallel_tool_calls,
+        }
+    )
 
 
 def _of_format(asked: TextFormat) -> Wanted:

@@ -6,7 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from structgen.server.requests.wire import ConstraintFields, StreamOptions, Wire
+from structgen.server.requests.wire import (
+    ConversationFields,
+    FunctionTool,
+    SamplingFields,
+    Wire,
+)
 
 
 class InputText(Wire):
@@ -94,14 +99,10 @@ class TextSettings(Wire):
     format: TextFormat | None = None
 
 
-class FlatFunction(Wire):
+class FlatFunction(FunctionTool):
     """A tool that takes a JSON object."""
 
     type: Literal["function"]
-    name: str
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
 
 
 class FlatFormat(Wire):
@@ -133,34 +134,16 @@ class FlatChoice(Wire):
     tools: list[dict[str, Any]] | None = None
 
 
-class ResponsesRequest(ConstraintFields):
+class ResponsesRequest(SamplingFields, ConversationFields):
     """The body of /v1/responses."""
 
-    model: str
     input: str | list[InputItem]
     instructions: str | None = None
     text: TextSettings | None = None
     tools: list[FlatTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | FlatChoice | None = None
-    parallel_tool_calls: bool | None = None
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: Annotated[int, Field(ge=0)] | None = None
-    speculate: str | None = None
-    sampler: str | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     include: list[Literal["message.output_text.logprobs"]] | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
     truncation: Literal["disabled"] | None = None
-    store: Literal[False] | None = None
     background: Literal[False] | None = None
     previous_response_id: None = None
-    metadata: dict[str, str] | None = None
-    user: str | None = None
-    service_tier: str | None = None
-    safety_identifier: str | None = None
-    prompt_cache_key: str | None = None

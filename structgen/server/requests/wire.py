@@ -90,28 +90,45 @@ class ConstraintFields(Wire):
     ebnf: str | None = None
 
 
-class GenerationFields(ConstraintFields):
-    """What chat and text completions share."""
+class SamplingFields(ConstraintFields):
+    """What all requests share: the model, how its tokens are drawn, and how the answer comes."""
 
     model: str
-    response_format: ResponseFormat | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
-    n: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
-    stop: str | list[str] | None = None
+    speculate: str | None = None
+    sampler: str | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    user: str | None = None
+
+
+class ConversationFields(Wire):
+    """What chats and responses share, though most of it changes nothing of a text."""
+
+    parallel_tool_calls: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    store: Literal[False] | None = None
+    metadata: dict[str, str] | None = None
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+
+
+class GenerationFields(SamplingFields):
+    """What chat and text completions share."""
+
+    response_format: ResponseFormat | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    stop: str | list[str] | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repetition_penalty: float | None = None
     logit_bias: dict[int, float] | None = None
-    speculate: str | None = None
-    sampler: str | None = None
-    user: str | None = None
 
 
 class TextPart(Wire):
@@ -230,22 +247,15 @@ class ToolChoice(Wire):
     allowed_tools: AllowedTools | None = None
 
 
-class ChatRequest(GenerationFields):
+class ChatRequest(GenerationFields, ConversationFields):
     """The body of /v1/chat/completions."""
 
     messages: list[Message] = Field(min_length=1)
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     tools: list[ToolEntry] | None = None
     tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
-    parallel_tool_calls: bool | None = None
     modalities: list[Literal["text"]] | None = None
-    store: Literal[False] | None = None
-    metadata: dict[str, str] | None = None
-    service_tier: str | None = None
-    safety_identifier: str | None = None
-    prompt_cache_key: str | None = None
 
 
 class CompletionRequest(GenerationFields):
