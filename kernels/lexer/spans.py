@@ -14,6 +14,7 @@ from structgen.kernels.lexer.words import (
     BACKSLASH,
     LETTER_U,
     QUOTE,
+    copied_state,
     is_escapable,
     needs_escape,
     short_escape,
@@ -23,19 +24,14 @@ from structgen.kernels.tables import (
     CHILD,
     DEAD,
     DIGITS_LEFT,
-    DONE,
     ESCAPES,
-    FALLBACK,
     FIRST,
     FLAGS,
-    FROM_BYTE,
-    FROM_STATE,
     GUARD_BEGIN,
     KIND,
     LAST,
     NEED_STATES,
     NEXT_ALIKE,
-    OWNER,
     QUOTED,
     SIZE_SPANS,
     SIZE_STATES,
@@ -61,22 +57,10 @@ HEX_ONLY = ((0, 7), (11, 11), (14, 0x1F))  # characters that nothing but `\u` ca
 @inlined
 def add_state(t, q, kind, left, byte):  # type: ignore[no-untyped-def]
     """A new state behind `byte` of state q, with the same spans and flags."""
-    new = t.sizes[SIZE_STATES]
-    t.sizes[SIZE_STATES] += 1
-    for column in range(t.state_info.shape[1]):
-        t.state_info[new, column] = t.state_info[q, column]
-    t.state_info[new, KIND] = kind
-    t.state_info[new, OWNER] = q
-    t.state_info[new, FALLBACK] = -1
+    new = copied_state(t, q, kind, q, -1, q, byte)
     t.state_info[new, DIGITS_LEFT] = left
-    t.state_info[new, FROM_STATE] = q
-    t.state_info[new, FROM_BYTE] = byte
-    t.state_info[new, DONE] = 0
     t.state_info[new, NEXT_ALIKE] = -1
-    t.filled[new] = 0
-    t.accept[new] = -1
     t.guard[new, GUARD_BEGIN] = -1
-    t.recorded[new] = t.recorded[q]
     return new
 
 

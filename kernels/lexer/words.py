@@ -164,21 +164,15 @@ def fallback_at(t, fallback, byte):  # type: ignore[no-untyped-def]
     return max(numba.int64(t.rows[fallback, byte]), -1) if fallback >= 0 else numba.int64(-1)
 
 
-@inner(types.int64(TABLES, *[types.int64] * 7))
-def add_state(t, q, kind, first, last, fallback, came, byte):  # type: ignore[no-untyped-def]
-    """A new state within words `first` to `last` - 1, behind a byte of state `came`: its number.
-
-    q: the state that has the other columns.
-    """
+@inlined
+def copied_state(t, q, kind, owner, fallback, came, byte):  # type: ignore[no-untyped-def]
+    """A new state behind a byte of state `came`, with all other columns of state q: its number."""
     new = t.sizes[SIZE_STATES]
     t.sizes[SIZE_STATES] += 1
     for column in range(t.state_info.shape[1]):
         t.state_info[new, column] = t.state_info[q, column]
     t.state_info[new, KIND] = kind
-    # OWNER is the state before the letter, however far the letter has been read.
-    t.state_info[new, OWNER] = q if t.state_info[q, KIND] == IN_WORD else t.state_info[q, OWNER]
-    t.state_info[new, FIRST] = first
-    t.state_info[new, LAST] = last
+    t.state_info[new, OWNER] = owner
     t.state_info[new, FALLBACK] = fallback
     t.state_info[new, FROM_STATE] = came
     t.state_info[new, FROM_BYTE] = byte
@@ -186,6 +180,20 @@ def add_state(t, q, kind, first, last, fallback, came, byte):  # type: ignore[no
     t.filled[new] = 0
     t.accept[new] = -1
     t.recorded[new] = t.recorded[q]
+    return new
+
+
+@inner(types.int64(TABLES, *[types.int64] * 7))
+def add_state(t, q, kind, first, last, fallback, came, byte):  # type: ignore[no-untyped-def]
+    """A new state within words `first` to `last` - 1, behind a byte of state `came`: its number.
+
+    q: the state that has the other columns.
+    """
+    # OWNER is the state before the letter, however far the letter has been read.
+    owner = q if t.state_info[q, KIND] == IN_WORD else numba.int64(t.state_info[q, OWNER])
+    new = copied_state(t, q, kind, owner, fallback, came, byte)
+    t.state_info[new, FIRST] = first
+    t.state_info[new, LAST] = last
     # Words can be ruled out by the frame while they are read if nothing else goes on with these
     # bytes.
     guarded = fallback < 0 and t.state_info[q, FLAGS] & GUARDED != 0

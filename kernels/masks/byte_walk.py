@@ -10,8 +10,8 @@ from __future__ import annotations
 from structgen.kernels.build.decorators import called, inlined, inner, lean
 from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
-from structgen.kernels.masks.deferred_openings import predict_or_need
-from structgen.kernels.masks.row_edits import ROW_EDITS, admit, refuse
+from structgen.kernels.masks.deferred_openings import go_on
+from structgen.kernels.masks.row_edits import ROW_EDITS, refuse
 from structgen.kernels.parser.step import allows_key, call_advance, call_step, ending, read
 from structgen.kernels.tables import (
     AT_LISTED_WORDS,
@@ -148,17 +148,11 @@ def walk_listed(t, nodes, edits, stack):  # type: ignore[no-untyped-def]
                 position = (target << 32) | (position & 0xFFFFFFFF)
             else:
                 position = numba.int64(DEAD)
-        if position >= 0:
-            stack[depth] = position
-            admit(edits, nodes.at[i, NODE_TOKEN])
-            i += 1
-        elif position == DEAD:
-            i = nodes.at[i, NODE_END]
-        else:
-            code = predict_or_need(t, nodes, i, position, edits, stack)
-            if code < 0:
-                break
-            i = nodes.at[i, NODE_END]
+        following = go_on(t, nodes, i, position, edits, stack)
+        if following < 0:
+            code = following
+            break
+        i = following
     stack[place] = i
     return code
 
@@ -217,18 +211,11 @@ def walk_narrow(t, nodes, edits, stack):  # type: ignore[no-untyped-def]
             if i >= nodes.at.shape[0]:
                 break
         position = read(t, stack[depth - 1], numba.int64(nodes.at[i, NODE_BYTE]))
-        if position >= 0:
-            stack[depth] = position
-            admit(edits, nodes.at[i, NODE_TOKEN])
-            i += 1
-        elif position == DEAD:
-            i = nodes.at[i, NODE_END]
-        else:
-            code = predict_or_need(t, nodes, i, position, edits, stack)
-            if code < 0:
-                stack[place] = i
-                return code
-            i = nodes.at[i, NODE_END]
+        following = go_on(t, nodes, i, position, edits, stack)
+        if following < 0:
+            stack[place] = i
+            return following
+        i = following
     return numba.int64(0)
 
 

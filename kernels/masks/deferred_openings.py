@@ -117,3 +117,21 @@ def predict_or_need(t, nodes, i, code, edits, stack):  # type: ignore[no-untyped
     code: the NEED_* code with which reading it ended. For the rest see `predict`.
     """
     return call_predict(t, nodes, i, edits, stack) if code == NEED_ACTION else code
+
+
+@inlined
+def go_on(t, nodes, i, position, edits, stack):  # type: ignore[no-untyped-def]
+    """The node to look at after node `i`, whose byte led to `position`; or a NEED_* code.
+
+    Where the byte can be read the bit of the node's token is set, and the position kept at its
+    depth. position: DEAD where it cannot, or the NEED_* code with which reading it ended.
+    """
+    if position >= 0:
+        stack[nodes.at[i, NODE_DEPTH]] = position
+        admit(edits, nodes.at[i, NODE_TOKEN])
+        return numba.int64(i + 1)
+    if position != DEAD:
+        code = predict_or_need(t, nodes, i, position, edits, stack)
+        if code < 0:
+            return code
+    return numba.int64(nodes.at[i, NODE_END])

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from structgen.kernels.build.decorators import called, inlined, inner, lean
 from structgen.kernels.build.language import numba, reference, types
 from structgen.kernels.lexer.rows import call_fill_row
-from structgen.kernels.masks.deferred_openings import predict_or_need
+from structgen.kernels.masks.deferred_openings import go_on
 from structgen.kernels.masks.row_edits import ROW_EDITS, admit, has
 from structgen.kernels.parser.seen_keys import BACKSLASH, call_seen_remainders
 from structgen.kernels.parser.stack_nodes import capture_byte
@@ -224,19 +224,11 @@ def walk_lexeme(t, nodes, subtrees, loops, least, out, row, stack):  # type: ign
 def walk_behind(t, nodes, edits, stack, i, last):  # type: ignore[no-untyped-def]
     """Set bits of tokens at nodes `i` to `last` - 1 that can be read on. Returns 0 or a NEED_*."""
     while i < last:
-        depth = nodes.at[i, NODE_DEPTH]
-        position = read(t, stack[depth - 1], numba.int64(nodes.at[i, NODE_BYTE]))
-        if position >= 0:
-            stack[depth] = position
-            admit(edits, nodes.at[i, NODE_TOKEN])
-            i += 1
-        elif position == DEAD:
-            i = nodes.at[i, NODE_END]
-        else:
-            code = predict_or_need(t, nodes, i, position, edits, stack)
-            if code < 0:
-                return code
-            i = nodes.at[i, NODE_END]
+        before = stack[nodes.at[i, NODE_DEPTH] - 1]
+        position = read(t, before, numba.int64(nodes.at[i, NODE_BYTE]))
+        i = go_on(t, nodes, i, position, edits, stack)
+        if i < 0:
+            return i
     return numba.int64(0)
 
 
