@@ -8,12 +8,14 @@ since the model writes nothing after them.
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
+
 from structgen.automata.interface import DEAD
 from structgen.errors import GenerationError
 from structgen.generation.interfaces import Constraint
 from structgen.vocabulary.vocabulary import Vocabulary
 
-_REMEMBERED = 4096  # entries of a cache; it is cleared when it is full
+_REMEMBERED = 4096  # answers that are kept, those asked for last
 _SPACE = frozenset(b" \t\n\r")  # what JSON allows around a value
 _MOST_SPACE = 1024  # states visited before whitespace counts as text
 
@@ -32,15 +34,11 @@ class Speller:
         self._lengths = {start: sorted(found) for start, found in lengths.items()}
         self._longest = max(map(len, self._ids), default=0)
         self._spells_everything = all(bytes([byte]) in self._ids for byte in range(256))
-        self._known: dict[bytes, tuple[int, ...] | None] = {b"": ()}
+        self._known = lru_cache(_REMEMBERED)(partial(_fewest_tokens, self._ids, self._lengths))
 
     def spell(self, data: bytes) -> tuple[int, ...] | None:
         """The fewest tokens that write `data`, longer ones first among equals; None if none do."""
-        if data not in self._known:
-            if len(self._known) >= _REMEMBERED:
-                self._known = {b"": ()}
-            self._known[data] = self._spell(data)
-        return self._known[data]
+        return self._known(data)
 
     def fits(self, data: bytes, budget: int) -> bool:
         """Whether at most `budget` tokens write `data`."""
@@ -51,28 +49,31 @@ class Speller:
         spelled = self.spell(data)
         return spelled is not None and len(spelled) <= budget
 
-    def _spell(self, data: bytes) -> tuple[int, ...] | None:
-        # Dynamic programming from the end: the fewest tokens for data[i:] are one token that begins
-        # there, and the fewest for what is left after it.
-        size = len(data)
-        unreachable = size + 1
-        fewest = [unreachable] * size + [0]  # fewest[i]: tokens for data[i:]
-        step = [0] * size  # step[i]: length of the first of them
-        for i in range(size - 1, -1, -1):
-            singles = self._lengths.get(data[i : i + 1], ())
-            for length in (*singles, *self._lengths.get(data[i : i + 2], ())):
-                end = i + length
-                if end > size or fewest[end] + 1 > fewest[i]:
-                    continue
-                if data[i:end] in self._ids:
-                    fewest[i], step[i] = fewest[end] + 1, length
-        if fewest[0] == unreachable:
-            return None
-        tokens, i = [], 0
-        while i < size:
-            tokens.append(self._ids[data[i : i + step[i]]])
-            i += step[i]
-        return tuple(tokens)
+
+def _fewest_tokens(
+    ids: dict[bytes, int], lengths: dict[bytes, list[int]], data: bytes
+) -> tuple[int, ...] | None:
+    """The fewest tokens that write `data`. ids: of tokens by their bytes. lengths: by beginning."""
+    # Dynamic programming from the end: the fewest tokens for data[i:] are one token that begins
+    # there, and the fewest for what is left after it.
+    size = len(data)
+    unreachable = size + 1
+    fewest = [unreachable] * size + [0]  # fewest[i]: tokens for data[i:]
+    step = [0] * size  # step[i]: length of the first of them
+    for i in range(size - 1, -1, -1):
+        for length in (*lengths.get(data[i : i + 1], ()), *lengths.get(data[i : i + 2], ())):
+            end = i + length
+            if end > size or fewest[end] + 1 > fewest[i]:
+                continue
+            if data[i:end] in ids:
+                fewest[i], step[i] = fewest[end] + 1, length
+    if fewest[0] == unreachable:
+        return None
+    tokens, i = [], 0
+    while i < size:
+        tokens.append(ids[data[i : i + step[i]]])
+        i += step[i]
+    return tuple(tokens)
 
 
 class Closer:
@@ -81,18 +82,12 @@ class Closer:
     def __init__(self, constraint: Constraint, speller: Speller) -> None:
         self._constraint = constraint
         self._speller = speller
-        self._complete: dict[int, bool] = {}
-        self._completions: dict[int, bytes] = {}
+        self._completion = lru_cache(_REMEMBERED)(constraint.shortest_completion)
+        self._only_space_follows = lru_cache(_REMEMBERED)(partial(_only_space_follows, constraint))
 
     def complete(self, state: int) -> bool:
         """Whether the text may end at `state` and nothing but JSON whitespace may follow it."""
-        if not self._constraint.is_accepting(state):
-            return False
-        if state not in self._complete:
-            if len(self._complete) >= _REMEMBERED:
-                self._complete.clear()
-            self._complete[state] = self._only_space_follows(state)
-        return self._complete[state]
+        return self._constraint.is_accepting(state) and self._only_space_follows(state)
 
     def fits(self, state: int, budget: int) -> bool:
         """Whether the text can be ended from `state` with at most `budget` more tokens."""
@@ -105,28 +100,6 @@ class Closer:
             self._verify(state, tokens)
         return tokens
 
-    def _completion(self, state: int) -> bytes:
-        if state not in self._completions:
-            if len(self._completions) >= _REMEMBERED:
-                self._completions.clear()
-            self._completions[state] = self._constraint.shortest_completion(state)
-        return self._completions[state]
-
-    def _only_space_follows(self, state: int) -> bool:
-        seen = {state}
-        waiting = [state]
-        while waiting:
-            here = waiting.pop()
-            following = self._constraint.allowed_bytes(here)
-            if not following <= _SPACE or len(seen) > _MOST_SPACE:
-                return False
-            for byte in following:
-                after = self._constraint.advance_bytes(here, bytes([byte]))
-                if after not in seen:
-                    seen.add(after)
-                    waiting.append(after)
-        return True
-
     def _verify(self, state: int, tokens: tuple[int, ...]) -> None:
         reached = state
         for token in tokens:
@@ -138,3 +111,19 @@ class Closer:
                 f"the constraint refuses its own shortest completion {self._completion(state)!r}",
                 hint="this is a defect of the constraint; please report it with the spec",
             )
+
+
+def _only_space_follows(constraint: Constraint, state: int) -> bool:
+    seen = {state}
+    waiting = [state]
+    while waiting:
+        here = waiting.pop()
+        following = constraint.allowed_bytes(here)
+        if not following <= _SPACE or len(seen) > _MOST_SPACE:
+            return False
+        for byte in following:
+            after = constraint.advance_bytes(here, bytes([byte]))
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return True

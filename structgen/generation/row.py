@@ -344,10 +344,7 @@ class Row:
         )
 
     def _fail_no_token(self) -> NoReturn:
-        constraint = self.request.constraint
-        row = bitmask.allocate(1, constraint.vocabulary.size)
-        constraint.fill_mask(self.state, row[0])
-        count = int(bitmask.unpack(row, constraint.vocabulary.size).sum())
+        count = len(bitmask.ids_of(self.request.constraint, self.state))
         why = "the model gives each of them probability 0" if count else "it has none to allow"
         raise NoTokenError(
             f"the constraint allows {count} tokens here, and {why}",

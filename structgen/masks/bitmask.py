@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import GenerationError
 from structgen.kernels.build.loader import kernels
+from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +34,34 @@ def words(vocab_size: int) -> int:
 def allocate(count: int, vocab_size: int) -> Rows:
     """`count` mask rows that allow nothing, int32[count, words]."""
     return np.zeros((count, words(vocab_size)), np.int32)
+
+
+class FillsMasks(Protocol):
+    """The part of a constraint that makes masks. One state must always give the same row."""
+
+    def fill_mask(self, state: int, row: Rows) -> None:
+        """Write the allowed tokens of `state` into row int32[words]."""
+
+
+class HasVocabulary(FillsMasks, Protocol):
+    """A constraint that says for which vocabulary its masks are."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary."""
+
+
+def row_of(constraint: FillsMasks, state: int, vocab_size: int) -> Rows:
+    """int32[words]: the mask of a constraint's state."""
+    row: Rows = allocate(1, vocab_size)[0]
+    constraint.fill_mask(state, row)
+    return row
+
+
+def ids_of(constraint: HasVocabulary, state: int) -> npt.NDArray[np.int64]:
+    """int64[k], ascending: the tokens that a constraint allows in a state."""
+    size = constraint.vocabulary.size
+    return np.flatnonzero(unpack(row_of(constraint, state, size), size))
 
 
 def unpack(rows: Rows, vocab_size: int) -> Bools:

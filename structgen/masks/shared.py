@@ -25,7 +25,7 @@ from structgen.masks.mask_cache import LexiconCache
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.regular.byte_groups import groups as all_groups
 from structgen.util.arrays import with_room
-from structgen.vocabulary.per_vocabulary import per_vocabulary
+from structgen.util.per_object import per_object
 
 if TYPE_CHECKING:
     from structgen.masks.shared_file import SavedParts
@@ -236,7 +236,7 @@ class SharedMasks:
         return found
 
 
-@per_vocabulary
+@per_object
 def shared_masks(vocabulary: Vocabulary) -> SharedMasks:
     """The `SharedMasks` of a vocabulary, the same for all who ask."""
     return SharedMasks(vocabulary.trie, vocabulary.words)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structgen.automata.interface import Row
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import shared_masks
-from structgen.vocabulary.per_vocabulary import per_vocabulary
+from structgen.util.per_object import per_object
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
@@ -135,4 +135,4 @@ def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
 
 
 #: The `TrieWalk` of a vocabulary, made once.
-trie_walk = per_vocabulary(TrieWalk)
+trie_walk = per_object(TrieWalk)

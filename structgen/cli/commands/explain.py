@@ -84,10 +84,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def as_json(constraint: Any, state: int, prefix: bytes, top: int) -> dict[str, Any]:
     """What may follow `state`, for a program; docs/cli.md says what each key means."""
+    from structgen.masks import bitmask
     from structgen.util.json_pointer import json_pointer
 
     vocabulary = constraint.vocabulary
-    allowed = allowed_ids(constraint, state)
+    allowed = bitmask.ids_of(constraint, state).tolist()
     shown = [i for i in allowed if i not in vocabulary.eos_ids][:top]
     return {
         "fits": True,
@@ -168,6 +169,7 @@ def place(before: bytes) -> str:
 
 def describe(constraint: Any, state: int, prefix: bytes, top: int, terminal: Terminal) -> None:
     """Print what may follow `state`."""
+    from structgen.masks import bitmask
     from structgen.util.byte_words import in_words
 
     vocabulary = constraint.vocabulary
@@ -179,7 +181,7 @@ def describe(constraint: Any, state: int, prefix: bytes, top: int, terminal: Ter
         "must go on with": quoted(constraint.forced_bytes(state)) or "nothing in particular",
         "shortest end": quoted(constraint.shortest_completion(state)) or "here",
     }
-    allowed = allowed_ids(constraint, state)
+    allowed = bitmask.ids_of(constraint, state).tolist()
     texts = [quoted(vocabulary.token_bytes(i)) for i in allowed if i not in vocabulary.eos_ids]
     lines["tokens allowed"] = f"{len(allowed)} of {vocabulary.size}"
     if texts[:top]:
@@ -187,16 +189,6 @@ def describe(constraint: Any, state: int, prefix: bytes, top: int, terminal: Ter
         lines["among them"] = " ".join(texts[:top]) + more
     for name, value in lines.items():
         terminal.result(f"{terminal.styled(f'{name:16}', 'dim', on_out=True)} {value}")
-
-
-def allowed_ids(constraint: Any, state: int) -> list[int]:
-    """The ids whose bits are set in the mask of `state`, ascending."""
-    import numpy as np
-
-    row = np.zeros(constraint.vocabulary.words, np.int32)
-    constraint.fill_mask(state, row)
-    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
-    return [int(i) for i in np.flatnonzero(bits)]
 
 
 def quoted(data: bytes) -> str:

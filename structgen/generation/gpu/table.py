@@ -17,17 +17,11 @@ import numpy.typing as npt
 import torch
 
 from structgen.masks import bitmask
+from structgen.masks.bitmask import FillsMasks
 
 MAX_BYTES = 256 << 20  # of rows on the device
 MAX_STATES = 1 << 20  # whose row numbers are remembered
 FIRST_ROWS = 64  # room that a table begins with; it doubles
-
-
-class FillsMasks(Protocol):
-    """The part of a constraint that the table uses. One state must always give the same row."""
-
-    def fill_mask(self, state: int, row: npt.NDArray[np.int32]) -> None:
-        """Write the allowed tokens of `state` into row int32[words]."""
 
 
 @runtime_checkable
@@ -118,19 +112,16 @@ class RowTable:
         if isinstance(constraint, NamesMasks):
             name = constraint.mask_id(state)
         else:
-            row = self._row(constraint, state)
+            row = bitmask.row_of(constraint, state, self.vocab_size)
             name = bitmask.row_id(row)
         number = self._known.get(name)
         if number is None:
             number = self._known[name] = self._count
-            self._waiting.append(self._row(constraint, state) if row is None else row)
+            if row is None:
+                row = bitmask.row_of(constraint, state, self.vocab_size)
+            self._waiting.append(row)
             self._count += 1
         return number
-
-    def _row(self, constraint: FillsMasks, state: int) -> npt.NDArray[np.int32]:
-        row = np.zeros(self._words, np.int32)
-        constraint.fill_mask(state, row)
-        return row
 
     def _upload(self) -> None:
         """Send the rows that wait, in one copy.

@@ -7,31 +7,26 @@ spelt but which class of states (states with the same future) they lead to.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Hashable
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.generation.interfaces import Constraint
+from structgen.util.per_object import per_object
 
 Ids = npt.NDArray[np.int64]
 
 TEXT_BYTES = 24  #: text is free where so many bytes may come next: letters, not digits and signs
-_REMEMBERED = 4096  # entries of a cache; it is cleared when it is full
-
-_known: weakref.WeakKeyDictionary[Constraint, StateKinds] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_REMEMBERED = 4096  # answers that are kept
 
 
+@per_object
 def state_kinds(constraint: Constraint) -> StateKinds:
     """The state kinds of a constraint, shared by all of its texts and threads."""
-    with _lock:
-        found = _known.get(constraint)
-        if found is None:
-            found = _known[constraint] = StateKinds(weakref.proxy(constraint))
-        return found
+    return StateKinds(weakref.proxy(constraint))
 
 
 class StateKinds:
@@ -39,7 +34,7 @@ class StateKinds:
 
     def __init__(self, constraint: Constraint) -> None:
         self._constraint = constraint
-        self._bytes: dict[int, int] = {}
+        self._count = lru_cache(_REMEMBERED)(partial(_ways_on, constraint))
         self._numbers: dict[Hashable, int] = {}
         self._after: dict[int, tuple[Ids, Ids]] = {}
 
@@ -71,12 +66,7 @@ class StateKinds:
             known = self._after[state] = ids.copy(), np.array(found, np.int64)
         return known[1]
 
-    def _count(self, state: int) -> int:
-        count = self._bytes.get(state)
-        if count is None:
-            count = len(self._constraint.allowed_bytes(state))
-            count += self._constraint.is_accepting(state)
-            if len(self._bytes) >= _REMEMBERED:
-                self._bytes = {}
-            self._bytes[state] = count
-        return count
+
+def _ways_on(constraint: Constraint, state: int) -> int:
+    """How many bytes may come next; the end of the text counts as one."""
+    return len(constraint.allowed_bytes(state)) + constraint.is_accepting(state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -81,7 +82,7 @@ class Posterior:
         self._whole = stop == "complete"
         self._closer = Closer(constraint, speller or Speller(vocabulary))
         self._longest = max((len(t) for t in vocabulary.tokens if t), default=1)
-        self._ids: dict[int, Ids] = {}
+        self._mask = lru_cache(_REMEMBERED)(partial(_mask, constraint))
         self._plausible = plausible_tokens(vocabulary)
 
     @property
@@ -174,19 +175,6 @@ class Posterior:
         ended = place.tokens and place.tokens[-1] in self.ends
         return place.tokens[:-1] if ended else place.tokens
 
-    def _mask(self, state: int) -> Ids:
-        ids = self._ids.get(state)
-        if ids is None:
-            size = self.constraint.vocabulary.size
-            row = bitmask.allocate(1, size)
-            self.constraint.fill_mask(state, row[0])
-            ids = np.flatnonzero(bitmask.unpack(row[0], size)).astype(np.int32)
-            ids.flags.writeable = False
-            if len(self._ids) >= _REMEMBERED:
-                self._ids.clear()
-            self._ids[state] = ids
-        return ids
-
     def _possible(self, place: Place, remaining: int) -> bool:
         """False only where no text can end within `remaining` more tokens."""
         if self.ended(place):
@@ -197,6 +185,13 @@ class Posterior:
         if needed == 0 or self._whole:
             return needed <= remaining * self._longest
         return needed <= (remaining - 1) * self._longest  # the end token takes one
+
+
+def _mask(constraint: Constraint, state: int) -> Ids:
+    """int32[k], read-only: the tokens that the mask of a state lets through."""
+    ids = bitmask.ids_of(constraint, state).astype(np.int32)
+    ids.flags.writeable = False
+    return ids
 
 
 class UsageMeter:

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structgen.generation.distribution import softmax
 from structgen.generation.speculation.tree import Context, Doubles, Ids
 from structgen.masks import bitmask
 
 
 def allowed_ids(context: Context, state: int) -> Ids:
     """int64[k], ascending: the tokens that the mask of a state allows; none for DEAD and FINAL."""
-    size = context.constraint.vocabulary.size
-    row = bitmask.allocate(1, size)
-    context.constraint.fill_mask(state, row[0])
-    return np.flatnonzero(bitmask.unpack(row[0], size))
+    return bitmask.ids_of(context.constraint, state)
 
 
 def masked_law(context: Context, state: int, logits: npt.NDArray[Any]) -> tuple[Ids, Doubles]:
@@ -46,8 +44,7 @@ def distribution_over(context: Context, ids: Ids, logits: npt.NDArray[Any]) -> t
         return ids, values
     sampler = context.sampler
     if sampler.greedy:
-        weights = np.exp(values - values.max())
-        return ids, weights / weights.sum()
+        return ids, softmax(values)
     distribution = sampler.distribution(values)
     kept = distribution > 0
     return ids[kept], distribution[kept]

@@ -54,9 +54,8 @@ def write_masked(
     """Write a token as the rule decides; a lossless one keeps the masked distribution."""
     scores = logits.copy()
     log_raw = log_sum_exp(scores.astype(np.float64))
-    mask = bitmask.allocate(1, len(scores))
-    row.request.constraint.fill_mask(row.state, mask[0])
-    bitmask.apply(scores[None], mask)
+    mask = bitmask.row_of(row.request.constraint, row.state, len(scores))
+    bitmask.apply(scores[None], mask[None])
     row.step(scores, log_raw, _chooser(rule, tree, node))
 
 

@@ -16,8 +16,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from structgen.generation.sampling.context import Context, unfinished_bytes
 from structgen.generation.sampling.potentials.potentials import REFUSED, TextCritic
 from structgen.masks import bitmask
 from structgen.masks.bitmask import Rows
+from structgen.util.per_object import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 _REMEMBERED = 256  # rows
@@ -153,7 +154,7 @@ class Monitored(TextCritic):
 
     def __init__(self, monitor: Monitor) -> None:
         self.monitor = monitor
-        self._indices: WeakKeyDictionary[Vocabulary, _Tokens] = WeakKeyDictionary()
+        self._tokens = per_object(partial(_Tokens.of, monitor))
 
     def prefix(self, context: Context) -> float:
         """See `TextCritic.prefix`."""
@@ -224,15 +225,6 @@ class Monitored(TextCritic):
         names = frozenset(name for name in self.monitor.names(text) if name.startswith(character))
         return watch._replace(names=names, name=character, refused=not names)
 
-    def _tokens(self, vocabulary: Vocabulary) -> _Tokens:
-        found = self._indices.get(vocabulary)
-        if found is None:
-            index = TokenIndex(vocabulary)
-            wanted = (lambda _: True), self.monitor.begins, self.monitor.continues
-            found = _Tokens(index, *map(index.starting, wanted))
-            self._indices[vocabulary] = found
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
@@ -245,6 +237,12 @@ class _Tokens:
     whole: Rows
     beginning: Rows
     continuing: Rows
+
+    @classmethod
+    def of(cls, monitor: Monitor, vocabulary: Vocabulary) -> _Tokens:
+        """Those of a vocabulary, by what a monitor takes for names."""
+        index = TokenIndex(vocabulary)
+        return cls(index, *map(index.starting, (lambda _: True, monitor.begins, monitor.continues)))
 
 
 def _keep(row: Rows, concerned: Rows, index: TokenIndex, names: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from structgen.vocabulary.per_vocabulary import per_vocabulary
+from structgen.util.per_object import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 Ids = npt.NDArray[np.int32]
@@ -34,4 +34,4 @@ class PlausibleTokens:
 
 
 #: Those of a vocabulary, made once for each.
-plausible_tokens = per_vocabulary(PlausibleTokens)
+plausible_tokens = per_object(PlausibleTokens)

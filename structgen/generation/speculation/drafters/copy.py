@@ -17,7 +17,13 @@ from typing import Literal, NamedTuple
 
 from structgen.automata.interface import DEAD
 from structgen.generation.speculation.drafters.forced import RECENT, ByteTokenizer, byte_tokenizer
-from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, Rates, ranked
+from structgen.generation.speculation.drafters.guessing import (
+    GuessDrafter,
+    Guesses,
+    LearnsNothing,
+    Rates,
+    ranked,
+)
 from structgen.generation.speculation.drafters.suffix_index import Occurrences
 from structgen.generation.speculation.interfaces import Round
 from structgen.generation.speculation.tree import Context
@@ -64,7 +70,7 @@ class CopyDrafter(GuessDrafter):
         return CopyGuesser(source, self.rates)
 
 
-class CopyGuesser:
+class CopyGuesser(LearnsNothing):
     """Guesses along what is copied; a cursor is what the copies go on with."""
 
     def __init__(self, source: ByteSource | TokenSource, rates: Rates) -> None:
@@ -106,9 +112,6 @@ class CopyGuesser:
                 self._rates.learn(kind, right)
             cursor = self.follow(cursor, token)
         self._cursor = None
-
-    def end(self, context: Context) -> None:
-        """Nothing ends: the rates are shared."""
 
 
 class TokenSource:

@@ -8,13 +8,11 @@ Where only a few tokens are allowed, all of them are drafted: then one of them i
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +28,7 @@ from structgen.generation.speculation.drafters.guessing import (
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.masks import bitmask
+from structgen.util.per_object import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 FEW = 5  # allowed tokens of which all are drafted
@@ -137,9 +136,9 @@ def byte_tokenizer(vocabulary: Vocabulary) -> ByteTokenizer:
 class ForcedText:
     """What one constraint forces, remembered by state. Safe to share by threads."""
 
-    def __init__(self, cuts: ByteTokenizer, few: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, few: int = FEW) -> None:
         # The constraint is given with each question: kept here, it would never be freed.
-        self._tokenizer = cuts
+        self._tokenizer = byte_tokenizer(vocabulary)
         self._few = few
         self._bytes: dict[int, bytes] = {}
         self._tokens: dict[tuple[int, Recent], Recent] = {}
@@ -174,13 +173,12 @@ class ForcedText:
         found = self._choices.get(state)
         if found is None:
             size = constraint.vocabulary.size
-            row = bitmask.allocate(1, size)
-            constraint.fill_mask(state, row[0])
-            words = np.flatnonzero(row[0])
-            few = len(words) <= self._few and np.bitwise_count(row[0][words].view(np.uint32)).sum()
+            row = bitmask.row_of(constraint, state, size)
+            words = np.flatnonzero(row)
+            few = len(words) <= self._few and np.bitwise_count(row[words].view(np.uint32)).sum()
             found = ()
             if 0 < few <= self._few:
-                found = tuple(np.flatnonzero(bitmask.unpack(row[0], size)).tolist())
+                found = tuple(np.flatnonzero(bitmask.unpack(row, size)).tolist())
             _remember(self._choices, state, found)
         return found
 
@@ -189,27 +187,6 @@ def _remember(known: dict[K, T], key: K, value: T) -> None:
     if len(known) >= _REMEMBERED:
         known.clear()
     known[key] = value
-
-
-class ForcedTexts:
-    """What many constraints force. Safe to share by threads.
-
-    few: the number of allowed tokens up to which all of them are drafted.
-    """
-
-    def __init__(self, few: int = FEW) -> None:
-        self.few = few
-        self._lock = threading.Lock()
-        self._of: WeakKeyDictionary[Constraint, ForcedText] = WeakKeyDictionary()
-
-    def of(self, constraint: Constraint) -> ForcedText:
-        """The forced text of one constraint."""
-        with self._lock:
-            found = self._of.get(constraint)
-            if found is None:
-                found = ForcedText(byte_tokenizer(constraint.vocabulary), self.few)
-                self._of[constraint] = found
-            return found
 
 
 @dataclass
@@ -245,11 +222,14 @@ class ForcedDrafter(GuessDrafter):
     name = "forced"
 
     def __init__(self, few: int = FEW) -> None:
-        self.texts = ForcedTexts(few)
+        def forced_text(constraint: Constraint) -> ForcedText:
+            return ForcedText(constraint.vocabulary, few)
+
+        self._text_of = per_object(forced_text)
 
     def guesser(self, context: Context) -> ForcedGuesser:
         """The guesser of a new text."""
-        return ForcedGuesser(context.constraint, self.texts.of(context.constraint))
+        return ForcedGuesser(context.constraint, self._text_of(context.constraint))
 
     def extend(self, tree: DraftTree, budget: Budget) -> None:
         """Add what is forced after every leaf of a tree, within the whole tree's budget."""

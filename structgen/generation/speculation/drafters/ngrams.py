@@ -30,8 +30,9 @@ from structgen.generation.distribution import largest, softmax
 from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, LearnsNothing
 from structgen.generation.speculation.drafters.state_classes import ClassOf, Kind, StateClasses
 from structgen.generation.speculation.interfaces import Budget, Round
-from structgen.generation.speculation.masked import masked_law
-from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Draws, Ids, Scheme
+from structgen.generation.speculation.masked import distribution_over, masked_law
+from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Ids
+from structgen.generation.speculation.trees.drawing import Distribution, add_children
 from structgen.masks import bitmask
 
 _WITHIN = 7.0  # nats below the best logit that are of interest: a thousandth of its probability
@@ -64,8 +65,7 @@ def _near(context: Context, state: int, row: npt.NDArray[Any]) -> tuple[Ids, Dou
     """The allowed tokens whose logits are near the best of all, or all if none is; the logits."""
     best = row.max()
     if best > -np.inf:
-        mask = bitmask.allocate(1, context.constraint.vocabulary.size)[0]
-        context.constraint.fill_mask(state, mask)
+        mask = bitmask.row_of(context.constraint, state, len(row))
         near = np.flatnonzero(row >= best - _WITHIN)
         near = near[bitmask.allows(mask, near)]
         if len(near):
@@ -86,7 +86,7 @@ Matrix = dict[tuple[int, int], tuple[int, ...]]
 
 
 @dataclass
-class RecyclingGuesser:
+class RecyclingGuesser(LearnsNothing):
     """Guesses from the matrix; its cursor is the last token."""
 
     matrix: Matrix
@@ -120,9 +120,6 @@ class RecyclingGuesser:
             found = likeliest(context, state, seen.logits[node], len(self.ranks))
             if found:
                 self.matrix[token, 0] = self.matrix[token, self._class(state)] = found
-
-    def end(self, context: Context) -> None:
-        """Nothing ends: the matrix is shared."""
 
     def _class(self, state: int) -> int:
         return 0 if self.class_of is None else self.class_of(self._constraint, state)
@@ -161,8 +158,10 @@ class Continuations:
     drafted: dict[int, int]
 
 
-class TrigramDrafter(GuessDrafter):
+class TrigramDrafter(LearnsNothing, GuessDrafter):
     """Drafts what the target found likely after the same two tokens, or after the last one.
+
+    It guesses for all texts; a cursor is the last two tokens.
 
     width: continuations kept for a pair. rate: weight of the newest probability in the mean.
     explore: weight of what was drafted seldom, as in the search of AlphaZero.
@@ -176,9 +175,9 @@ class TrigramDrafter(GuessDrafter):
         self.explore = explore
         self.table: dict[Pair, Continuations] = {}
 
-    def guesser(self, context: Context) -> TrigramGuesser:
-        """For a new text; all share the table."""
-        return TrigramGuesser(self)
+    def guesser(self, context: Context) -> TrigramDrafter:
+        """For all texts the same."""
+        return self
 
     def learn(self, pair: Pair, found: list[tuple[int, float]]) -> Continuations:
         """The target's probabilities after a pair of tokens; returns what is known now."""
@@ -196,9 +195,13 @@ class TrigramDrafter(GuessDrafter):
         made = self.table[pair] = Continuations({token: means[token] for token in kept}, drafted)
         return made
 
-    def guesses(self, pair: Pair) -> Guesses:
+    def start(self, context: Context) -> Pair:
+        """The last two tokens."""
+        return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
+
+    def guesses(self, cursor: Pair, state: int) -> Guesses:
         """The continuations of a pair: means, raised where little was drafted; at most 1 in all."""
-        known = self.table.get(pair) or self.table.get((-1, pair[1]))
+        known = self.table.get(cursor) or self.table.get((-1, cursor[1]))
         if known is None:
             return []
         drafted = known.drafted
@@ -210,21 +213,6 @@ class TrigramDrafter(GuessDrafter):
         total = max(1.0, sum(score for _, score in scores))
         return sorted(((t, s / total) for t, s in scores), key=lambda guess: -guess[1])
 
-
-@dataclass
-class TrigramGuesser:
-    """Guesses from the table; its cursor is the last two tokens."""
-
-    drafter: TrigramDrafter
-
-    def start(self, context: Context) -> Pair:
-        """The last two tokens."""
-        return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
-
-    def guesses(self, cursor: Pair, state: int) -> Guesses:
-        """The continuations in the table."""
-        return self.drafter.guesses(cursor)
-
     def follow(self, cursor: Pair, token: int) -> Pair:
         """The last two tokens, one further."""
         return cursor[1], token
@@ -234,19 +222,16 @@ class TrigramGuesser:
         tree = seen.tree
         before = _before(context, seen)
         for node in verified(seen):
-            found = likely(context, tree.states[node], seen.logits[node], self.drafter.width)
+            found = likely(context, tree.states[node], seen.logits[node], self.width)
             if not found:
                 continue
             parent = tree.parents[node]
             last = tree.tokens[node]
             pair = (tree.tokens[parent] if parent >= 0 else before, last)
             for key in (pair, (-1, last)):
-                drafted = self.drafter.learn(key, found).drafted
+                drafted = self.learn(key, found).drafted
                 for token in tree.children[node]:
                     drafted[token] = drafted.get(token, 0) + 1
-
-    def end(self, context: Context) -> None:
-        """Nothing ends: the table is shared."""
 
 
 def _before(context: Context, seen: Round) -> int:
@@ -298,7 +283,7 @@ class StandDrafter:
         for gram in grams:
             self.table[gram] = found
 
-    def law(self, gram: tuple[int, ...], context: Context, state: int) -> tuple[Ids, Doubles]:
+    def law(self, gram: tuple[int, ...], context: Context, state: int) -> Distribution:
         """The distribution of the longest n-gram known: ids int64[k], probabilities float64[k].
 
         Masked by the constraint, then by the text's own sampler; empty where nothing is known.
@@ -310,13 +295,7 @@ class StandDrafter:
                 continue
             allowed = np.array([advance(state, t) != DEAD for t in found.ids.tolist()], np.bool_)
             if allowed.any():
-                ids, values = found.ids[allowed], found.values[allowed]
-                if context.sampler.greedy:
-                    distribution = np.exp(values - values.max())
-                    distribution /= distribution.sum()
-                else:
-                    distribution = context.sampler.distribution(values)
-                return ids[distribution > 0], distribution[distribution > 0]
+                return distribution_over(context, found.ids[allowed], found.values[allowed])
         return np.zeros(0, np.int64), np.zeros(0)
 
 
@@ -341,14 +320,8 @@ class StandSession(LearnsNothing):
                 break
             if tree.depths[node] >= budget.depth or not tree.may_go_on(node):
                 continue
-            ids, distribution = self.drafter.law(gram, context, tree.states[node])
-            draws = draw_without_replacement(
-                ids, distribution, min(room, budget.width), context.rng
-            )
-            if draws is None:
-                continue
-            estimates = [float(distribution[np.searchsorted(ids, token)]) for token in draws.tokens]
-            for child in tree.add_draws(node, draws, estimates):
+            distribution = self.drafter.law(gram, context, tree.states[node])
+            for child in add_children(tree, node, distribution, min(room, budget.width), "wor"):
                 gram_then = (*gram, tree.tokens[child])[-order:]
                 heapq.heappush(heap, (-tree.estimates[child], child, gram_then))
         return tree
@@ -361,19 +334,3 @@ class StandSession(LearnsNothing):
             gram = (*root, *tree.path(node))[-order:]
             grams = [gram[first:] for first in range(len(gram))]
             self.drafter.learn(grams, seen.logits[node])
-
-
-def draw_without_replacement(
-    ids: Ids, distribution: Doubles, count: int, rng: np.random.Generator
-) -> Draws | None:
-    """At most `count` tokens drawn without replacement, in order; None where there are none.
-
-    ids: int64[k], ascending; law: float64[k], positive. The largest of log law + Gumbel
-    noise (Kool, van Hoof and Welling 2019, section 2.3).
-    """
-    count = min(count, len(ids))
-    if count <= 0:
-        return None
-    scores = np.log(distribution) + rng.gumbel(size=len(distribution))
-    order = np.argsort(-scores)[:count]
-    return Draws(Scheme.WOR, ids, distribution, tuple(ids[order].tolist()))

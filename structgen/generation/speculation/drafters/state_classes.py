@@ -55,6 +55,4 @@ class StateClasses:
         mask_id = getattr(constraint, "mask_id", None)
         if mask_id is not None:
             return int(mask_id(state))
-        row = bitmask.allocate(1, constraint.vocabulary.size)
-        constraint.fill_mask(state, row[0])
-        return bitmask.row_id(row[0])
+        return bitmask.row_id(bitmask.row_of(constraint, state, constraint.vocabulary.size))

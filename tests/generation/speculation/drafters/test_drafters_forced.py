@@ -15,7 +15,7 @@ from structgen.automata.interface import DEAD
 from structgen.generation.speculation.drafters.forced import (
     ByteTokenizer,
     ForcedDrafter,
-    ForcedTexts,
+    ForcedText,
 )
 from structgen.generation.speculation.interfaces import Budget
 from structgen.generation.speculation.tree import Context, DraftTree
@@ -57,7 +57,7 @@ def draft(pattern: str, few: int) -> list[list[bytes]]:
 def test_forced_text_is_cut_as_the_tokenizer_cuts(pattern: str, wanted: list[bytes]) -> None:
     """Without the last tokens where what follows could have a part in them."""
     constraint = sg.compile(sg.Regex(pattern), VOCABULARY)
-    tokens = ForcedTexts().of(constraint).tokens(constraint, constraint.start, ())
+    tokens = ForcedText(constraint.vocabulary).tokens(constraint, constraint.start, ())
     assert [WORDS[t] for t in tokens] == wanted
 
 
@@ -109,7 +109,7 @@ def test_forced_bytes_are_spelled(pattern: str) -> None:
         constraint = sg.compile(sg.Regex(pattern), VOCABULARY)
     except sg.errors.StructgenError:
         return
-    known = ForcedTexts().of(constraint)
+    known = ForcedText(constraint.vocabulary)
     states = [constraint.start]
     for state in states[:12]:
         forced = constraint.forced_bytes(state)
@@ -168,7 +168,7 @@ def test_advancing_over_what_is_forced_is_possible() -> None:
     schema = {"type": "object", "properties": {"k": {"const": "abab"}}, "required": ["k"]}
     spec = sg.JsonSchema({**schema, "additionalProperties": False}, whitespace="compact")
     constraint = sg.compile(spec, vocabulary)
-    tokens = ForcedTexts().of(constraint).tokens(constraint, constraint.start, ())
+    tokens = ForcedText(constraint.vocabulary).tokens(constraint, constraint.start, ())
     state = constraint.start
     for token in tokens:
         state = constraint.advance(state, token)
