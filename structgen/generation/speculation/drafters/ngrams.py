@@ -158,10 +158,8 @@ class Continuations:
     drafted: dict[int, int]
 
 
-class TrigramDrafter(LearnsNothing, GuessDrafter):
+class TrigramDrafter(GuessDrafter):
     """Drafts what the target found likely after the same two tokens, or after the last one.
-
-    It guesses for all texts; a cursor is the last two tokens.
 
     width: continuations kept for a pair. rate: weight of the newest probability in the mean.
     explore: weight of what was drafted seldom, as in the search of AlphaZero.
@@ -175,9 +173,9 @@ class TrigramDrafter(LearnsNothing, GuessDrafter):
         self.explore = explore
         self.table: dict[Pair, Continuations] = {}
 
-    def guesser(self, context: Context) -> TrigramDrafter:
-        """For all texts the same."""
-        return self
+    def guesser(self, context: Context) -> TrigramGuesser:
+        """For a new text; all share the table."""
+        return TrigramGuesser(self)
 
     def learn(self, pair: Pair, found: list[tuple[int, float]]) -> Continuations:
         """The target's probabilities after a pair of tokens; returns what is known now."""
@@ -195,13 +193,9 @@ class TrigramDrafter(LearnsNothing, GuessDrafter):
         made = self.table[pair] = Continuations({token: means[token] for token in kept}, drafted)
         return made
 
-    def start(self, context: Context) -> Pair:
-        """The last two tokens."""
-        return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
-
-    def guesses(self, cursor: Pair, state: int) -> Guesses:
+    def guesses(self, pair: Pair) -> Guesses:
         """The continuations of a pair: means, raised where little was drafted; at most 1 in all."""
-        known = self.table.get(cursor) or self.table.get((-1, cursor[1]))
+        known = self.table.get(pair) or self.table.get((-1, pair[1]))
         if known is None:
             return []
         drafted = known.drafted
@@ -213,6 +207,21 @@ class TrigramDrafter(LearnsNothing, GuessDrafter):
         total = max(1.0, sum(score for _, score in scores))
         return sorted(((t, s / total) for t, s in scores), key=lambda guess: -guess[1])
 
+
+@dataclass
+class TrigramGuesser(LearnsNothing):
+    """Guesses from the table; its cursor is the last two tokens."""
+
+    drafter: TrigramDrafter
+
+    def start(self, context: Context) -> Pair:
+        """The last two tokens."""
+        return context.tokens[-2] if len(context.tokens) > 1 else -1, context.tokens[-1]
+
+    def guesses(self, cursor: Pair, state: int) -> Guesses:
+        """The continuations in the table."""
+        return self.drafter.guesses(cursor)
+
     def follow(self, cursor: Pair, token: int) -> Pair:
         """The last two tokens, one further."""
         return cursor[1], token
@@ -222,14 +231,14 @@ class TrigramDrafter(LearnsNothing, GuessDrafter):
         tree = seen.tree
         before = _before(context, seen)
         for node in verified(seen):
-            found = likely(context, tree.states[node], seen.logits[node], self.width)
+            found = likely(context, tree.states[node], seen.logits[node], self.drafter.width)
             if not found:
                 continue
             parent = tree.parents[node]
             last = tree.tokens[node]
             pair = (tree.tokens[parent] if parent >= 0 else before, last)
             for key in (pair, (-1, last)):
-                drafted = self.learn(key, found).drafted
+                drafted = self.drafter.learn(key, found).drafted
                 for token in tree.children[node]:
                     drafted[token] = drafted.get(token, 0) + 1
 
