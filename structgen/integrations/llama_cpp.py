@@ -21,9 +21,9 @@ from structgen.errors import HostError, TruncatedError
 from structgen.generation.distribution import Sampler, row_rng
 from structgen.generation.interfaces import Constraint
 from structgen.integrations.matcher import Follower, Matcher
-from structgen.integrations.versions import warn_of_host
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
+from structgen.util.versions import warn_of_host
 from structgen.vocabulary.vocabulary import Vocabulary
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from structgen.constraint.compiler import compile as compile_spec
 from structgen.integrations.huggingface import vocabulary_for
 from structgen.integrations.matcher import Follower
-from structgen.integrations.versions import warn_of_host
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
+from structgen.util.versions import warn_of_host
 
 
 class LogitsProcessor:

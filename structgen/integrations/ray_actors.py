@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from structgen.integrations.versions import warn_of_host
+from structgen.util.versions import warn_of_host
 
 Job = TypeVar("Job")
 

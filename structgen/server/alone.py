@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from structgen.generation.generator import Generator
 from structgen.generation.row import Row
-from structgen.generation.sampling.language_model import LanguageModel
+from structgen.generation.sampling.api import posterior_of_request
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.registry import draw
 from structgen.generation.speculation.loop import decode
@@ -47,7 +47,7 @@ def drawn(
 
     GenerationError at once for what no sampler can do.
     """
-    posteriors = [_posterior(generator, row) for row in rows[::each]]
+    posteriors = [posterior_of_request(generator, row.request) for row in rows[::each]]
 
     def write() -> Iterator[list[Piece]]:
         for number, posterior in enumerate(posteriors):
@@ -60,19 +60,6 @@ def drawn(
                 yield [Piece(i, sample.text, (), rows[i].finish)]
 
     return write()
-
-
-def _posterior(generator: Generator, row: Row) -> Posterior:
-    """The model's own distribution of the texts of a row."""
-    request = row.request
-    temperature = request.sampler.temperature
-    return Posterior(
-        LanguageModel(generator.target, request.prompt, temperature=temperature),
-        request.constraint,
-        max_tokens=request.budget,
-        stop=request.stop,
-        speller=generator.specs.speller,
-    )
 
 
 def _draw(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from structgen.errors import ArgumentError
-from structgen.integrations.versions import warn_of_host
+from structgen.util.versions import warn_of_host
 
 #: What `app` takes, each as text, as the command line of Ray Serve has it.
 DEFAULTS = {"model": "demo", "name": "", "replicas": "1", "rows": "64", "gpus": "0", "dtype": ""}

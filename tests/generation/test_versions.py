@@ -13,9 +13,8 @@ import pytest
 
 from structgen.errors import StructgenWarning, UntestedVersionWarning
 from structgen.generation.generator import Generator
-from structgen.generation.models.versions import TESTED, warn_of_untested
 from structgen.util import versions
-from structgen.util.versions import release
+from structgen.util.versions import TESTED, release, warn_of_untested
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import ModelError, StructgenError, VocabularyError
-from structgen.generation.models.versions import warn_of_untested
+from structgen.util.versions import warn_of_untested
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any, Protocol, Unpack
 from structgen.errors import GenerationError
 from structgen.generation.compiled import CompiledSpecs
 from structgen.generation.interfaces import Target
-from structgen.generation.prompts import Chat, Prompt, encode_prompt
+from structgen.generation.prompts import Prompt
+from structgen.generation.row import Request
 from structgen.generation.sampling.language_model import LanguageModel
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.potentials.joined import join
@@ -30,13 +31,14 @@ NEUTRAL = {
 class LoadedModel(Protocol):
     """The parts of a `Generator` that sampling uses."""
 
-    tokenizer: Any
-    chat: Chat
     specs: CompiledSpecs
 
     @property
     def target(self) -> Target[Any]:
         """The model as the decode loop sees it."""
+
+    def request(self, prompt: Prompt, spec: Any, settings: Settings) -> Request:
+        """What a text is made of."""
 
 
 def sample(
@@ -52,9 +54,8 @@ def sample(
     """`n` samples of the model's distribution, given that the text fits `spec` within `max_tokens`.
 
     sampler: see `structgen.generation.sampling.draw`. potentials: critics of
-    `structgen.generation.sampling`, further
-    conditions or weights on the text. The options are those of `Settings`; `temperature` is part of
-    the distribution, and must not be 0.
+    `structgen.generation.sampling`, further conditions or weights on the text. The options are
+    those of `Settings`; `temperature` is part of the distribution, and must not be 0.
     """
     seed = Settings.of(options).seed
     posterior = posterior_of(generator, prompt, spec, potentials=potentials, **options)
@@ -78,18 +79,19 @@ def posterior_of(
                 "distribution",
                 expected="temperature alone",
             )
-    chat = generator.chat if settings.chat is None else settings.chat
-    ids = encode_prompt(generator.tokenizer, prompt, chat, settings.system)
-    model = LanguageModel(generator.target, ids, temperature=settings.temperature)
-    constraint, _ = generator.specs.get(spec, strict=settings.strict)
-    weighing: Sequence[Any] = ()
-    if potentials:
-        constraint, weighing = join(constraint, potentials)
+    return posterior_of_request(generator, generator.request(prompt, spec, settings), potentials)
+
+
+def posterior_of_request(
+    generator: LoadedModel, request: Request, potentials: Sequence[Any] = ()
+) -> Posterior:
+    """The model's own distribution of the texts that a request asks for."""
+    constraint, weighing = join(request.constraint, potentials)
     return Posterior(
-        model,
+        LanguageModel(generator.target, request.prompt, temperature=request.sampler.temperature),
         constraint,
-        max_tokens=settings.max_tokens,
-        stop=settings.stop,
+        max_tokens=request.budget,
+        stop=request.stop,
         potentials=weighing,
         speller=generator.specs.speller,
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from structgen.compose.base import from_json, to_json
 from structgen.integrations.mapping.rows import Template, Work, answers, check_ending
-from structgen.integrations.versions import warn_of_host
+from structgen.util.versions import warn_of_host
 
 #: Columns that are added: the text, why it ended, or what kept it from being written.
 COLUMNS = ("text", "finish_reason", "error")

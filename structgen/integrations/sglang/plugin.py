@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from structgen.integrations.interfaces import check_methods
-from structgen.integrations.versions import warn_of_host
+from structgen.util.versions import warn_of_host
 
 NAME = "structgen"
 #: Methods of SGLang's base classes that structgen's replace, with their parameters.

@@ -17,7 +17,7 @@ from typing import Any
 
 from structgen.errors import HostError
 from structgen.integrations.interfaces import check_methods
-from structgen.integrations.versions import warn_of_host
+from structgen.util.versions import warn_of_host
 
 VARIABLE = "STRUCTGEN_VLLM"
 #: Methods that vLLM's abstract classes have, with their parameters.
