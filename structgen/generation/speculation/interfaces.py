@@ -133,6 +133,16 @@ class Session(Protocol):
         """The text is finished, or was given up."""
 
 
+class LearnsNothing:
+    """The part of a Session, or of what serves one, that learns nothing."""
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Nothing is learned from a round."""
+
+    def end(self, context: Context) -> None:
+        """Nothing is learned from a text."""
+
+
 @runtime_checkable
 class CreditingSession(Session, Protocol):
     """A session of several drafters, which knows which of them drafted a token."""

@@ -42,24 +42,30 @@ class Replayed:
     texts: list[Stats] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
+    def _per_forward(self, counts: Iterable[float]) -> float:
+        """A sum over all texts, per forward pass; 0.0 without a pass."""
+        forwards = sum(text.forwards for text in self.texts)
+        return sum(counts) / forwards if forwards else 0.0
+
     @property
     def tokens_per_forward(self) -> float:
         """Tokens written per forward pass, over all texts; 0.0 without a pass."""
-        forwards = sum(text.forwards for text in self.texts)
-        tokens = sum(text.tokens - 1 for text in self.texts)
-        return tokens / forwards if forwards else 0.0
+        return self._per_forward(text.tokens - 1 for text in self.texts)
 
     @property
     def accepted(self) -> float:
         """Draft tokens kept per forward pass."""
-        forwards = sum(text.forwards for text in self.texts)
-        return sum(text.accepted for text in self.texts) / forwards if forwards else 0.0
+        return self._per_forward(text.accepted for text in self.texts)
 
     @property
     def drafted(self) -> float:
         """Draft tokens read per forward pass."""
-        forwards = sum(text.forwards for text in self.texts)
-        return sum(text.drafted for text in self.texts) / forwards if forwards else 0.0
+        return self._per_forward(text.drafted for text in self.texts)
+
+    @property
+    def draft_seconds(self) -> float:
+        """Mean seconds to make a draft."""
+        return self._per_forward(text.draft_seconds for text in self.texts)
 
     @property
     def acceptance(self) -> list[float]:
@@ -70,12 +76,6 @@ class Replayed:
             tried[: len(text.tried)] += text.tried
             kept[: len(text.kept)] += text.kept
         return [float(k / t) for k, t in zip(kept, tried, strict=True)]
-
-    @property
-    def draft_seconds(self) -> float:
-        """Mean seconds to make a draft."""
-        forwards = sum(text.forwards for text in self.texts)
-        return sum(text.draft_seconds for text in self.texts) / forwards if forwards else 0.0
 
 
 class RecordedModel:

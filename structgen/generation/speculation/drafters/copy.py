@@ -20,12 +20,11 @@ from structgen.generation.speculation.drafters.forced import RECENT, ByteTokeniz
 from structgen.generation.speculation.drafters.guessing import (
     GuessDrafter,
     Guesses,
-    LearnsNothing,
     Rates,
     ranked,
 )
 from structgen.generation.speculation.drafters.suffix_index import Occurrences
-from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.interfaces import LearnsNothing, Round
 from structgen.generation.speculation.tree import Context
 
 LONGEST = 32  # bytes, or tokens, that are compared

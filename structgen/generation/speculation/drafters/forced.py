@@ -22,10 +22,9 @@ from structgen.generation.interfaces import Constraint
 from structgen.generation.speculation.drafters.guessing import (
     GuessDrafter,
     Guesses,
-    LearnsNothing,
     grow,
 )
-from structgen.generation.speculation.interfaces import Budget
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing
 from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.masks import bitmask
 from structgen.util.per_object import per_object

@@ -63,16 +63,6 @@ class Guesser(Protocol):
         """The text is finished."""
 
 
-class LearnsNothing:
-    """The part of a Guesser or Session that learns nothing."""
-
-    def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned from a round."""
-
-    def end(self, context: Context) -> None:
-        """Nothing is learned from a text."""
-
-
 def grow(
     tree: DraftTree,
     starts: Iterable[tuple[int, Any]],

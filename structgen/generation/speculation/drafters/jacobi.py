@@ -23,9 +23,9 @@ from typing import Any
 import numpy.typing as npt
 
 from structgen.generation.distribution import draw
-from structgen.generation.speculation.drafters.guessing import Guesses, LearnsNothing, grow
+from structgen.generation.speculation.drafters.guessing import Guesses, grow
 from structgen.generation.speculation.drafters.ngrams import likely
-from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing, Round
 from structgen.generation.speculation.masked import masked_law
 from structgen.generation.speculation.tree import NONE, Context, DraftTree, Draws, Scheme
 

@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
 from structgen.generation.distribution import largest, softmax
-from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses, LearnsNothing
+from structgen.generation.speculation.drafters.guessing import GuessDrafter, Guesses
 from structgen.generation.speculation.drafters.state_classes import ClassOf, Kind, StateClasses
-from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing, Round
 from structgen.generation.speculation.masked import distribution_over, masked_law
 from structgen.generation.speculation.tree import Context, Doubles, DraftTree, Ids
 from structgen.generation.speculation.trees.drawing import Distribution, add_children

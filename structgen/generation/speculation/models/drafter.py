@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing, Round
 from structgen.generation.speculation.masked import allowed_ids, distribution_over
 from structgen.generation.speculation.models.reader import Answer, load_draft_model, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
@@ -84,7 +84,7 @@ class ModelDrafter:
         return TokenMap.shared(vocabulary, own)
 
 
-class ModelSession:
+class ModelSession(LearnsNothing):
     """A draft model at work on one text; a `Session`."""
 
     def __init__(
@@ -114,9 +114,6 @@ class ModelSession:
     def observe(self, context: Context, seen: Round) -> None:
         """The next `propose` reads what was written; the builder may learn of it."""
         notify(self._builder, seen)
-
-    def end(self, context: Context) -> None:
-        """The cache goes with the session."""
 
     def distributions(self, tree: DraftTree, nodes: Sequence[int]) -> list[Distribution]:
         """The masked distributions after nodes of a tree: see `Distributions`."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from structgen.generation.models.target import HuggingFaceTarget
-from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing, Round
 from structgen.generation.speculation.models.drafter import ModelSession
 from structgen.generation.speculation.models.layers import Layered
 from structgen.generation.speculation.models.token_map import TokenMap
@@ -43,7 +43,7 @@ class Selector(Protocol):
         """Start on a text."""
 
 
-class FixedLayers:
+class FixedLayers(LearnsNothing):
     """The same layers for all texts; a Selector, and its own Selection."""
 
     def __init__(self, layers: Sequence[int]) -> None:
@@ -56,12 +56,6 @@ class FixedLayers:
     def begin(self, model: Layered, context: Context) -> FixedLayers:
         """There is nothing to begin."""
         return self
-
-    def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned."""
-
-    def end(self, context: Context) -> None:
-        """There is nothing to end."""
 
 
 class LayerSkipDrafter:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structgen.generation.speculation.interfaces import Round
+from structgen.generation.speculation.interfaces import LearnsNothing, Round
 from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.models.layer_skip import FixedLayers, Selection
 from structgen.generation.speculation.models.layers import Layered
@@ -126,7 +126,7 @@ class Swift:
         return tuple(sorted({*layers, int(comes)} - {int(leaves)}))
 
 
-class SwiftSelection:
+class SwiftSelection(LearnsNothing):
     """Swift at work on one text; a `Selection`."""
 
     def __init__(self, search: Swift, model: Layered, layers: tuple[int, ...]) -> None:
@@ -141,9 +141,6 @@ class SwiftSelection:
         if self._rounds % self._search.every or 4 * len(context.written) < self._search.window:
             return
         self.layers = self._search.improve(self._model, self.layers, context)
-
-    def end(self, context: Context) -> None:
-        """What was found is known to the search already."""
 
 
 class NearestPrompt:
@@ -282,7 +279,7 @@ def _nearest(ways: list[LayerPath], full: torch.Tensor) -> LayerPath:
     return max(ways, key=lambda way: float(cosine(way.states, full, dim=-1).mean()))
 
 
-class ClaspSelection:
+class ClaspSelection(LearnsNothing):
     """Clasp at work on one text; a `Selection`."""
 
     def __init__(self, clasp: Clasp, model: Layered) -> None:
@@ -305,6 +302,3 @@ class ClaspSelection:
             first = self._read - len(self._states)
             self.layers = self._clasp.choose(self._model, self._states, first)
         self._rounds += 1
-
-    def end(self, context: Context) -> None:
-        """There is nothing to end."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from structgen.automata.interface import DEAD
 from structgen.errors import VocabularyError
 from structgen.generation.distribution import largest, softmax
-from structgen.generation.speculation.interfaces import Budget, Round
+from structgen.generation.speculation.interfaces import Budget, LearnsNothing, Round
 from structgen.generation.speculation.masked import allowed_ids
 from structgen.generation.speculation.models.reader import Reader, load_draft_model, reader_of
 from structgen.generation.speculation.models.token_map import TokenMap
@@ -181,7 +181,7 @@ class _Piece(NamedTuple):
     probability: float
 
 
-class TextSession:
+class TextSession(LearnsNothing):
     """A draft model of other tokens at work on one text; a `Session`."""
 
     def __init__(self, drafter: TextDrafter, reader: Reader, pair: Pair, context: Context) -> None:
@@ -212,9 +212,6 @@ class TextSession:
     def observe(self, context: Context, seen: Round) -> None:
         """See `Session`."""
         self._drafter.rewriter.learn(self._pair, seen.written)
-
-    def end(self, context: Context) -> None:
-        """The cache goes with the session."""
 
     def _draft(self, context: Context, most: int) -> list[_Piece]:
         """Up to `most` of the draft model's tokens, each the best that the constraint allows."""

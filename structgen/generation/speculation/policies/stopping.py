@@ -39,8 +39,21 @@ def confidence(tree: DraftTree, node: int) -> float:
 Acceptance = Callable[[DraftTree, int], float]
 
 
+class _WithinBudget:
+    """The part of a policy that always gives its whole budget, and learns nothing."""
+
+    size: Budget
+
+    def budget(self, context: Context) -> Budget:
+        """The largest size."""
+        return self.size
+
+    def observe(self, context: Context, seen: Round) -> None:
+        """Nothing is learned."""
+
+
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(_WithinBudget):
     """Goes on until some token of the path has probably been refused (SpecDec++, section 3.3).
 
     threshold: stop where P(some rejection on the path) is larger. accepted: how probable it is that
@@ -55,10 +68,6 @@ class Threshold:
     def __post_init__(self) -> None:
         check_share("threshold", self.threshold)
 
-    def budget(self, context: Context) -> Budget:
-        """The largest size."""
-        return self.size
-
     def keep_going(self, tree: DraftTree, node: int) -> bool:
         """Whether all tokens down to `node` are kept with probability of at least 1 - threshold."""
         kept = 1.0
@@ -67,12 +76,9 @@ class Threshold:
             node = tree.parents[node]
         return 1.0 - kept <= self.threshold
 
-    def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned."""
-
 
 @dataclass(frozen=True)
-class Confidence:
+class Confidence(_WithinBudget):
     """Goes on until the drafter is unsure of the token it wrote last (Kangaroo, section 3.2).
 
     threshold: the smallest confidence, its estimate of the last token, at which it goes on.
@@ -84,22 +90,15 @@ class Confidence:
     def __post_init__(self) -> None:
         check_share("threshold", self.threshold)
 
-    def budget(self, context: Context) -> Budget:
-        """The largest size."""
-        return self.size
-
     def keep_going(self, tree: DraftTree, node: int) -> bool:
         """Whether the drafter is confident of the token at `node`."""
         return node == 0 or confidence(tree, node) >= self.threshold
-
-    def observe(self, context: Context, seen: Round) -> None:
-        """Nothing is learned."""
 
 
 _EDGE = 1e-4  # probabilities are kept this far from 0 and 1
 
 
-class Disco:
+class Disco(_WithinBudget):
     """Goes on where a classifier believes that the last draft token is kept (Mamou et al. 2024).
 
     The classifier is a logistic regression on the drafter's confidence in the token, its confidence
@@ -123,10 +122,6 @@ class Disco:
     def kept(self, tree: DraftTree, node: int) -> float:
         """The probability that a draft token is kept, if its parent is."""
         return _logistic(float(self._weights @ self._features(tree, node)))
-
-    def budget(self, context: Context) -> Budget:
-        """The largest size."""
-        return self.size
 
     def keep_going(self, tree: DraftTree, node: int) -> bool:
         """Whether the token at `node` is believed to be kept."""
