@@ -1,10 +1,11 @@
-"""Turn paths, `-`, `module:Model`, names and texts of the command line into specs and texts.
+"""Turn paths, `-`, `module:Model`, names and texts of the command line into what they name.
 
 Whatever is wrong with them becomes a StructgenError that names the place and says what to do.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import importlib
 import json
@@ -12,17 +13,20 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from structgen.cli.terminal import is_terminal
-from structgen.cli.yaml_files import read_yaml
-from structgen.errors import SpecError, StructgenError
+from structgen.errors import SpecError, StructgenError, VocabularyError
 from structgen.schema.values import dumps, loads
+
+if TYPE_CHECKING:
+    from structgen.vocabulary.vocabulary import Vocabulary
 
 STDIN = "-"
 GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
 YAML_ENDINGS = (".yaml", ".yml")
 GRAMMAR_OPTIONS = ("start", "lexing", "grammar")
+_DATES = "tag:yaml.org,2002:timestamp"  # in YAML; read as strings, as JSON has them
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MODEL = re.compile(rf"({_NAME}):({_NAME})")
 
@@ -202,6 +206,50 @@ def read_json(path: str, what: str) -> Any:
         _broken(f"the {what} is not usable JSON: {error}", place, "strict JSON", "correct it")
 
 
+def read_yaml(text: str, path: str, what: str) -> Any:
+    """The value of a YAML text, which must be one of JSON: string keys, none twice, no NaN.
+
+    path and what name the file in messages. StructgenError where PyYAML is not installed.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise StructgenError(
+            "reading YAML needs PyYAML", location=path, hint="run: pip install pyyaml"
+        ) from error
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+        """The safe loader without dates, which refuses keys that JSON does not have."""
+
+        yaml_implicit_resolvers = {  # noqa: RUF012  the library's own attribute
+            first: [(tag, regexp) for tag, regexp in resolvers if tag != _DATES]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+            """A mapping with strings for keys, none of them twice."""
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for (key_node, _), key in zip(node.value, keys, strict=True):
+                place = f"{path}:{key_node.start_mark.line + 1}:{key_node.start_mark.column + 1}"
+                if not isinstance(key, str):
+                    _broken(f"the key {key!r} is no string", place, hint="put it in quotes")
+                if keys.count(key) > 1:
+                    _broken(f"the key {key!r} stands twice in one object", place)
+            found: dict[str, Any] = super().construct_mapping(node, deep=deep)
+            return found
+
+    try:
+        value = yaml.load(text, Loader)  # noqa: S506  it is a safe loader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = path if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        _broken(f"the {what} is not YAML: {problem}", place, hint="correct it there")
+    except RecursionError:
+        _broken(f"the {what} is nested too deeply to be read", path, hint="use $ref for recursion")
+    return value
+
+
 def import_model(module: str, name: str) -> Any:
     """The type called `name` in `module`, which is looked for in the current folder first."""
     from structgen.schema.python.types import is_python_type
@@ -231,6 +279,30 @@ def import_model(module: str, name: str) -> Any:
         kind = type(value).__name__
         _broken(f"{name!r} is not a type but a {kind}", place, "a class or a typing construct")
     return value
+
+
+def load_vocabulary(args: argparse.Namespace) -> Vocabulary:
+    """The vocabulary of `args.tokenizer`, by default the demo model's.
+
+    VocabularyError or ModelError when there is no such tokenizer, it cannot be read, or an option
+    does not belong to its kind.
+    """
+    from structgen import Vocabulary, demo
+
+    name = args.tokenizer if args.tokenizer is not None else str(demo.model_path())
+    if name.endswith(".tiktoken"):
+        return Vocabulary.from_tiktoken(
+            name, special_tokens=dict(args.special), eos_ids=args.eos, size=args.size
+        )
+    if args.special:
+        raise VocabularyError(
+            "--special describes a .tiktoken file",
+            location=name,
+            hint="leave it out: this tokenizer says itself which tokens are special",
+        )
+    if name.endswith(".model"):
+        return Vocabulary.from_sentencepiece(name, eos_ids=args.eos, size=args.size)
+    return Vocabulary.from_transformers(name, args.size, eos_ids=args.eos)
 
 
 def shown(path: str) -> str:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import os
 import re
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
 from structgen.cli.options import REGEX, add_common
-from structgen.cli.parser import Parser
 from structgen.cli.terminal import Terminal, describe, visible
 from structgen.errors import GenerationError
 from structgen.version import __version__
@@ -44,7 +45,31 @@ COMMANDS = {
     "version": "setup",
 }
 
+SIMILAR = 0.6  # difflib's ratio from which on two names are taken for the same word
+_CHOICE = re.compile(r"invalid choice: '(?P<given>[^']*)'")
+_UNKNOWN = re.compile(r"unrecognized arguments: (?P<given>--?[\w-]+)")
 _OPTION = re.compile(r"-[a-z]|--[a-z][a-z-]*")  # what stands behind `--regex` and is no pattern
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser, which says what was probably meant; commands get one, too."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and leave, with status 2."""
+        super().error(message + self._meant(message))
+
+    def _meant(self, message: str) -> str:
+        choice, unknown = _CHOICE.search(message), _UNKNOWN.search(message)
+        if unknown:
+            names = [name for action in self._actions for name in action.option_strings]
+            given = unknown["given"]
+        elif choice:
+            names = [str(n) for action in self._actions for n in action.choices or ()]
+            given = choice["given"]
+        else:
+            return ""
+        close = difflib.get_close_matches(given, names, 1, SIMILAR)
+        return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

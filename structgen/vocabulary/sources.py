@@ -111,7 +111,7 @@ class Transformers:
     ) -> None:
         """VocabularyError when it is no fast tokenizer; ModelError when it cannot be loaded."""
         if isinstance(tokenizer, str | os.PathLike):
-            tokenizer = _load_tokenizer(os.fspath(tokenizer))
+            tokenizer = load_tokenizer(os.fspath(tokenizer))
         self._tokenizer = tokenizer
         self._backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
         if not hasattr(self._backend, "to_str"):
@@ -378,18 +378,30 @@ def _piece_bytes(token_id: int, piece: str, kind: int, file: Path) -> bytes:
     )
 
 
-def _load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> Any:
+    """The transformers tokenizer in a folder, or of that name in the local cache or on the hub.
+
+    ModelError, in one line, when there is none or it cannot be loaded.
+    """
     _require("transformers", f"loading the tokenizer {name!r}")
     from transformers import AutoTokenizer
 
+    path = Path(name).expanduser()
     try:
-        return AutoTokenizer.from_pretrained(name)
+        return AutoTokenizer.from_pretrained(str(path) if path.is_dir() else name)
     except Exception as error:
-        raise ModelError(
-            f"the tokenizer cannot be loaded: {error}",
-            location=name,
-            hint="check the name, or give a folder with tokenizer.json",
-        ) from error
+        raise cannot_load("tokenizer", name, error) from error
+
+
+def cannot_load(what: str, name: str, error: Exception) -> ModelError:
+    """The error for a model or tokenizer that another library has failed to load."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return ModelError(
+        f"the {what} cannot be loaded ({type(error).__name__}: {first:.200})",
+        location=name,
+        hint="give a directory with a model and its tokenizer, or a name on the Hugging Face hub "
+        "that this machine can reach",
+    )
 
 
 def _installed(package: str) -> bool:

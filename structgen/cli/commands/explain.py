@@ -15,7 +15,6 @@ from structgen.cli.options import (
     schema_options,
 )
 from structgen.cli.terminal import Terminal
-from structgen.cli.tokenizers import load_vocabulary
 from structgen.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     import structgen
 
     spec = inputs.load_spec(args.schema, schema_options(args))
-    vocabulary = load_vocabulary(args)
+    vocabulary = inputs.load_vocabulary(args)
     tokens = asked_tokens(args, vocabulary)
     constraint = structgen.compile(spec, vocabulary)
     prefix = inputs.argument(args.prefix, "--prefix").encode()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.errors import ModelError, StructgenError, VocabularyError
 from structgen.util.versions import warn_of_untested
+from structgen.vocabulary.sources import cannot_load, load_tokenizer
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def load_target(
             "a model object came without its tokenizer", hint="give (model, tokenizer)"
         )
     if isinstance(tokenizer, str | os.PathLike):
-        tokenizer = _load_tokenizer(os.fspath(tokenizer))
+        tokenizer = load_tokenizer(os.fspath(tokenizer))
     if name is not None:
         model = _load_model(name, device, dtype)
     elif device is not None or dtype is not None:
@@ -140,30 +141,10 @@ def _load_model(name: str, device: Any, dtype: Any) -> Any:
     try:
         model = AutoModelForCausalLM.from_pretrained(where, dtype=_dtype(dtype))
         return model.to(_device(device, torch))
+    except StructgenError:
+        raise
     except _LOADING as error:
-        raise _cannot_load("model", name, error) from None
-
-
-def _load_tokenizer(name: str) -> Any:
-    from transformers import AutoTokenizer
-
-    path = Path(name).expanduser()
-    try:
-        return AutoTokenizer.from_pretrained(str(path) if path.is_dir() else name)
-    except _LOADING as error:
-        raise _cannot_load("tokenizer", name, error) from None
-
-
-def _cannot_load(what: str, name: str, error: Exception) -> StructgenError:
-    if isinstance(error, StructgenError):
-        return error
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return ModelError(
-        f"the {what} cannot be loaded ({type(error).__name__}: {first:.200})",
-        location=name,
-        hint="give a directory with a model and its tokenizer, or a name on the Hugging Face hub "
-        "that this machine can reach",
-    )
+        raise cannot_load("model", name, error) from None
 
 
 def _dtype(dtype: Any) -> Any:
