@@ -37,7 +37,14 @@ class Source(Protocol):
 
 
 class Tiktoken(NamedTuple):
-    """A tiktoken file: see `tiktoken_table`."""
+    """A tiktoken file: lines of `<base64 of the token's bytes> <rank>`, rank = token id.
+
+    `special_tokens` maps names to ids beside the ranks. `eos_ids` are ids or names of special
+    tokens; without them `<|endoftext|>` or `<|end_of_text|>` ends a text if it is a special token.
+    `size` defaults to the largest id mentioned anywhere plus one. With `pattern`, the
+    pre-tokenizer's regular expression, `encode` is there; it needs the `tiktoken` package, and
+    where that is installed the table is tested against it (unless `check` is off).
+    """
 
     path: str | os.PathLike[str]
     pattern: str | None
@@ -46,18 +53,38 @@ class Tiktoken(NamedTuple):
     size: int | None
     check: bool
 
+    @property
+    def _is_tested(self) -> bool:
+        return self.check and self.pattern is not None and _installed("tiktoken")
+
     def key(self) -> str:
         """See `Source`."""
-        is_tested = self.check and self.pattern is not None and _installed("tiktoken")
-        return key_of("tiktoken", _file_bytes(Path(self.path)), *self[1:-1], is_tested)
+        return key_of("tiktoken", _file_bytes(Path(self.path)), *self[1:-1], self._is_tested)
 
     def table(self) -> TokenTable:
-        """See `Source`."""
-        path, pattern, special_tokens, eos_ids, size, check = self
-        return tiktoken_table(
-            path, pattern=pattern, special_tokens=special_tokens,
-            eos_ids=eos_ids, size=size, check=check,
-        )  # fmt: skip
+        """See `Source`. VocabularyError when the file or an id is not as described."""
+        tokens = _read_ranks(Path(self.path))
+        ranks = {token: rank for rank, token in tokens.items()}
+        special = {name: checked_id(i, name) for name, i in self.special_tokens.items()}
+        for name, token_id in special.items():
+            if token_id in tokens:
+                raise VocabularyError(
+                    f"special token {name!r} has the id {token_id} of {tokens[token_id]!r}",
+                    token_id=token_id,
+                    expected="an id of its own",
+                )
+            tokens[token_id] = name.encode()
+        ends = _end_ids(special, self.eos_ids)
+        count = max(tokens) + 1
+        size = max(count, max(ends, default=-1) + 1) if self.size is None else self.size
+        return TokenTable(
+            tokens=[tokens.get(i) for i in range(count)],
+            eos_ids=ends,
+            special_ids=special.values(),
+            size=size,
+            encode=None if self.pattern is None else TiktokenEncoder(ranks, self.pattern),
+            check=self._is_tested,
+        )
 
     def encoder(self, found: Stored) -> Encoder | None:
         """See `Source`."""
@@ -71,7 +98,14 @@ class Tiktoken(NamedTuple):
 
 
 class SentencePiece(NamedTuple):
-    """A SentencePiece file: see `sentencepiece_table`."""
+    """A SentencePiece `.model` file.
+
+    U+2581 in a piece is a space, `<0x0A>` pieces are bytes; control, unknown and unused pieces
+    are special, and so are `special_ids`. The end token is the file's own unless `eos_ids` are
+    given. `encode` needs the `sentencepiece` package; where it is installed the table is tested
+    against it (unless `check` is off). If the tokenizer puts a dummy space before a text, that is
+    `prefix`; a token's bytes are what it adds in the middle of a text.
+    """
 
     path: str | os.PathLike[str]
     eos_ids: list[int] | None
@@ -85,10 +119,37 @@ class SentencePiece(NamedTuple):
         return key_of("sentencepiece", _file_bytes(Path(self.path)), *self[1:-1], is_tested)
 
     def table(self) -> TokenTable:
-        """See `Source`."""
-        path, eos_ids, special_ids, size, check = self
-        return sentencepiece_table(
-            path, eos_ids=eos_ids, special_ids=special_ids, size=size, check=check
+        """See `Source`.
+
+        VocabularyError when the file is not one, or changes texts in a way that tokens cannot show.
+        """
+        file = Path(self.path)
+        data = _file_bytes(file)
+        model = sentencepiece_file.parse_model(data, str(file))
+        if model.rewrites_output or model.space_is_suffix:
+            does = "rewrites decoded texts" if model.rewrites_output else "puts spaces behind words"
+            raise VocabularyError(
+                f"the tokenizer {does}",
+                location=str(file),
+                expected="tokens that spell the text they stand for",
+            )
+        tokens = []
+        special = set(self.special_ids)
+        for i, (piece, kind) in enumerate(model.pieces):
+            silent = kind not in _TEXT_PIECES
+            if silent:
+                special.add(i)
+            tokens.append(piece.encode() if silent else _piece_bytes(i, piece, kind, file))
+        own = (model.eos_piece, sentencepiece_file.CONTROL)
+        own_ends = [i for i, piece in enumerate(model.pieces) if piece == own]
+        return TokenTable(
+            tokens=tokens,
+            eos_ids=own_ends if self.eos_ids is None else self.eos_ids,
+            special_ids=special,
+            size=self.size,
+            encode=SentencePieceEncoder(data),
+            prefix=b" " if model.dummy_prefix else b"",
+            check=self.check and _installed("sentencepiece"),
         )
 
     def encoder(self, found: Stored) -> Encoder:  # noqa: ARG002  the file has all
@@ -153,99 +214,6 @@ class Transformers:
     def encoder(self, found: Stored) -> Encoder:  # noqa: ARG002  the tokenizer has all
         """See `Source`."""
         return TokenizersEncoder(self._backend)
-
-
-def tiktoken_table(
-    path: str | os.PathLike[str],
-    *,
-    pattern: str | None = None,
-    special_tokens: Mapping[str, int] | None = None,
-    eos_ids: Iterable[int | str] | None = None,
-    size: int | None = None,
-    check: bool = True,
-) -> TokenTable:
-    """Read a tiktoken file: lines of `<base64 of the token's bytes> <rank>`, rank = token id.
-
-    `special_tokens` maps names to ids beside the ranks. `eos_ids` are ids or names of special
-    tokens; without them `<|endoftext|>` or `<|end_of_text|>` ends a text if it is a special token.
-    `size` defaults to the largest id mentioned anywhere plus one. With `pattern`, the
-    pre-tokenizer's regular expression, `encode` is there; it needs the `tiktoken` package, and
-    where that is installed the table is tested against it (unless `check` is off).
-
-    VocabularyError when the file or an id is not as described, with line or id.
-    """
-    tokens = _read_ranks(Path(path))
-    ranks = {token: rank for rank, token in tokens.items()}
-    special = {name: checked_id(i, name) for name, i in (special_tokens or {}).items()}
-    for name, token_id in special.items():
-        if token_id in tokens:
-            raise VocabularyError(
-                f"special token {name!r} has the id {token_id} of {tokens[token_id]!r}",
-                token_id=token_id,
-                expected="an id of its own",
-            )
-        tokens[token_id] = name.encode()
-    ends = _end_ids(special, eos_ids)
-    count = max(tokens) + 1
-    if size is None:
-        size = max(count, max(ends, default=-1) + 1)
-    return TokenTable(
-        tokens=[tokens.get(i) for i in range(count)],
-        eos_ids=ends,
-        special_ids=special.values(),
-        size=size,
-        encode=None if pattern is None else TiktokenEncoder(ranks, pattern),
-        check=check and pattern is not None and _installed("tiktoken"),
-    )
-
-
-def sentencepiece_table(
-    path: str | os.PathLike[str],
-    *,
-    eos_ids: Iterable[int] | None = None,
-    special_ids: Iterable[int] = (),
-    size: int | None = None,
-    check: bool = True,
-) -> TokenTable:
-    """Read a SentencePiece `.model` file.
-
-    U+2581 in a piece is a space, `<0x0A>` pieces are bytes; control, unknown and unused pieces
-    are special, and so are `special_ids`. The end token is the file's own unless `eos_ids` are
-    given. `encode` needs the `sentencepiece` package; where it is installed the table is tested
-    against it (unless `check` is off). If the tokenizer puts a dummy space before a text, that is
-    `prefix`; a token's bytes are what it adds in the middle of a text.
-
-    VocabularyError when the file is not one, or changes texts in a way that tokens cannot show.
-    """
-    file = Path(path)
-    data = _file_bytes(file)
-    model = sentencepiece_file.parse_model(data, str(file))
-    if model.rewrites_output or model.space_is_suffix:
-        trait = "rewrites decoded texts" if model.rewrites_output else "puts spaces behind words"
-        raise VocabularyError(
-            f"the tokenizer {trait}",
-            location=str(file),
-            expected="tokens that spell the text they stand for",
-        )
-    tokens = []
-    special = set(special_ids)
-    for i, (piece, kind) in enumerate(model.pieces):
-        silent = kind not in _TEXT_PIECES
-        if silent:
-            special.add(i)
-        tokens.append(piece.encode() if silent else _piece_bytes(i, piece, kind, file))
-    if eos_ids is None:
-        own = (model.eos_piece, sentencepiece_file.CONTROL)
-        eos_ids = [i for i, piece in enumerate(model.pieces) if piece == own]
-    return TokenTable(
-        tokens=tokens,
-        eos_ids=eos_ids,
-        special_ids=special,
-        size=size,
-        encode=SentencePieceEncoder(data),
-        prefix=b" " if model.dummy_prefix else b"",
-        check=check and _installed("sentencepiece"),
-    )
 
 
 class TiktokenEncoder:

@@ -124,7 +124,7 @@ class Vocabulary:
         size: int | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Read a tiktoken file; see `sources.tiktoken_table`.
+        """Read a tiktoken file; see `sources.Tiktoken`.
 
         `special_tokens` maps names to ids beside the ranks; `eos_ids` are ids or such names;
         `pattern`, the pre-tokenizer's regular expression, gives `encode`.
@@ -144,7 +144,7 @@ class Vocabulary:
         size: int | None = None,
         check: bool = True,
     ) -> Vocabulary:
-        """Read a SentencePiece `.model` file; see `sources.sentencepiece_table`."""
+        """Read a SentencePiece `.model` file; see `sources.SentencePiece`."""
         return cls._kept(
             sources.SentencePiece(path, _listed(eos_ids), _listed(special_ids), size, check)
         )

@@ -35,8 +35,8 @@ def never_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """From when it is called, no table is read from a tokenizer, and none tested."""
 
     def forbid() -> None:
-        for name in ("tiktoken_table", "sentencepiece_table"):
-            monkeypatch.setattr(sources, name, None)
+        for kind in (sources.Tiktoken, sources.SentencePiece):
+            monkeypatch.setattr(kind, "table", None)
         monkeypatch.setattr(huggingface, "read_table", None)
         monkeypatch.setattr(vocabulary_module, "self_test", None)
 
@@ -108,13 +108,13 @@ def test_another_vocabulary_is_read(
     """The file of tokens and whatever is said beside it tell vocabularies apart."""
     read_ranks(tmp_path)
     seen: list[object] = []
-    original = sources.tiktoken_table
+    original = sources.Tiktoken.table
 
     def counting(*given: Any, **options: Any) -> Any:
         seen.append(given)
         return original(*given, **options)
 
-    monkeypatch.setattr(sources, "tiktoken_table", counting)
+    monkeypatch.setattr(sources.Tiktoken, "table", counting)
     read_ranks(tmp_path)
     assert seen == []
     if "bytes" in change:
