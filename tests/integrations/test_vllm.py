@@ -18,10 +18,9 @@ import torch
 
 import structgen as sg
 from structgen.errors import HostError, SpecError, UntestedVersionWarning, VocabularyError
-from structgen.integrations import versions
 from structgen.integrations.requests import spec_of
 from structgen.integrations.vllm import plugin
-from structgen.util import versions as util_versions
+from structgen.util import versions
 from tests.integrations.conformance import stand_ins
 from tests.integrations.conformance.adapters import SIZE, TOKENIZER, VOCABULARY, vllm_backend
 from tests.integrations.vllm_engine import REASONING_END, SPECS
@@ -263,14 +262,14 @@ def test_another_interface_is_refused() -> None:
 
 def test_a_version_that_was_not_tested_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Older or newer, and once."""
-    monkeypatch.setattr(util_versions, "_warned", set())
-    oldest, newest = versions.TESTED["vllm"]
+    monkeypatch.setattr(versions, "_warned", set())
+    oldest, newest = versions.HOSTS["vllm"]
     versions.warn_of_host("vllm", oldest)
     versions.warn_of_host("vllm", newest + ".9")
     with pytest.warns(UntestedVersionWarning, match="newer than"):
         versions.warn_of_host("vllm", "9.1")
     versions.warn_of_host("vllm", "9.1")
-    monkeypatch.setattr(util_versions, "_warned", set())
+    monkeypatch.setattr(versions, "_warned", set())
     with pytest.warns(UntestedVersionWarning, match="older than"):
         versions.warn_of_host("vllm", "0.2")
 
