@@ -51,11 +51,12 @@ class ScriptedDraws:
         orders: Sequence[str] = ORDERS,
     ) -> None:
         self.script = Script([])
+        # First, as this imports modules that would otherwise keep a draw that is replaced.
+        monkeypatch.setattr("structgen.generation.sampling.samplers.smc.resample", self._resample)
         for name in draws:
             monkeypatch.setattr(name, lambda weights, rng: self.script.draw(weights))
         for name in orders:
             monkeypatch.setattr(name, self._order)
-        monkeypatch.setattr("structgen.generation.sampling.samplers.smc.resample", self._resample)
 
     def every_run(self, run: Callable[[], T]) -> Iterator[tuple[float, T]]:
         """Every result of `run`, with its probability; `run` must start from the same each time."""
