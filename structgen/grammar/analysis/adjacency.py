@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Adjacency(Neighbours):
     """Whether terminals that may stand beside each other have spellings with which they do."""
 
     @cached_property
-    def _sampled(self) -> dict[int, tuple[npt.NDArray[np.int32], list[int]]]:
+    def _sampled(self) -> dict[int, tuple[npt.NDArray[np.int32], list[tuple[int, int]]]]:
         return {}  # see `_samples`
 
     def is_safe(self) -> bool:
@@ -331,23 +331,26 @@ class Adjacency(Neighbours):
             kin = {terminal, *(i for i in self._within[terminal] if terminal in self._renames[i])}
             beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
             rivals = [i for i in beside if i not in kin and not {*self._within[i]} & kin]
-        begun = np.concatenate([self._no_match[self._start[rivals]], lookaheads])
-        texts, bounds = self._samples(terminal)
+        begun = lookaheads
+        if rivals:
+            begun = np.concatenate([self._no_match[self._start[rivals]], lookaheads])
+        texts, ending = self._samples(terminal)
         left = np.empty((len(texts), len(begun)), np.int32)
-        left[0] = begun
-        for first, last in pairwise(bounds):
-            kernels("grammar.terminals").left_by_texts(self._watch, texts, first, last, left)
-            ending = first + np.flatnonzero(self._ends[texts[first:last, 0]] > 0)
-            fits = ~(left[ending, : len(rivals)] == VIOLATED).any(axis=1)
-            for text in ending[fits].tolist():
-                spelled = self._spelled(texts, text) if self._renames[terminal] else b""
-                if not any(self._matches(i, spelled) for i in self._renames[terminal]):
-                    yield left[text, len(rivals) :]
+        left[0], known, left_by_texts = begun, 1, kernels("grammar.terminals").left_by_texts
+        for text, last in ending:
+            if last > known:
+                left_by_texts(self._watch, texts, known, last, left)
+                known = last
+            if rivals and (left[text, : len(rivals)] == VIOLATED).any():
+                continue
+            spelled = self._spelled(texts, text) if self._renames[terminal] else b""
+            if not any(self._matches(i, spelled) for i in self._renames[terminal]):
+                yield left[text, len(rivals) :]
 
-    def _samples(self, terminal: int) -> tuple[npt.NDArray[np.int32], list[int]]:
-        """Short texts of a terminal (see `short_texts` of kernels), and where each length begins.
+    def _samples(self, terminal: int) -> tuple[npt.NDArray[np.int32], list[tuple[int, int]]]:
+        """Short texts of a terminal (see `short_texts` of kernels).
 
-        The end is behind these; the empty text is in no length.
+        And those that can end, each with where the longer ones begin.
         """
         found = self._sampled.get(terminal)
         if found is None:
@@ -356,8 +359,11 @@ class Adjacency(Neighbours):
             count = kernels("grammar.terminals").short_texts(
                 self._tables.next, self._ends, first, texts, seen
             )
-            lengths = np.flatnonzero(np.diff(texts[:count, 3])) + 1
-            found = self._sampled[terminal] = texts[:count], [*lengths.tolist(), count]
+            texts = texts[:count].copy()
+            ending = np.flatnonzero(self._ends[texts[:, 0]])
+            lasts = np.searchsorted(texts[:, 3], texts[ending, 3], side="right")
+            pairs = [*zip(ending.tolist(), lasts.tolist(), strict=True)]
+            found = self._sampled[terminal] = texts, pairs[1:] if self._ends[first] else pairs
         return found
 
     def _spelled(self, texts: npt.NDArray[np.int32], text: int) -> bytes:
