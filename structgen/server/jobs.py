@@ -29,6 +29,7 @@ class Job:
 
     writer: writes the rows in a loop of its own, an item for each step (`structgen.server.alone`);
     None for rows that share forward passes with others.
+    reasons: whether the prompt ends inside of the model's reasoning; None where it has none.
     deadline: when the request is given up, by time.monotonic(). stream: whether pieces are wanted
     as they come, or each text once it has ended. top: how many alternatives are wanted for each
     token, None where no probabilities are. states: the most states of a constraint. cancelled:
@@ -42,6 +43,7 @@ class Job:
     top: int | None = None
     states: int = 0
     writer: Iterator[list[Piece]] | None = None
+    reasons: bool | None = None
     arrived: float = field(default_factory=time.monotonic)
     cancelled: bool = False
     let_go: bool = False

@@ -14,6 +14,7 @@ from structgen.constraint.enforced import HEADERS, Enforced
 from structgen.errors import GenerationError, ModelError, StructgenError
 from structgen.generation.distribution import row_rng
 from structgen.generation.penalties import Bias, Repetition
+from structgen.generation.prompts import encode_prompt
 from structgen.generation.row import Row
 from structgen.generation.settings import Settings
 from structgen.generation.speculation.names import MODEL_FREE
@@ -26,6 +27,7 @@ from structgen.server.errors import ApiError, of_structgen
 from structgen.server.jobs import Job, Piece
 from structgen.server.metrics import Metrics
 from structgen.server.probabilities import Alternative, TokenRecord, finite
+from structgen.server.reasoning import TAIL, Marks, ReasoningReader
 from structgen.server.requests.tools import Plan
 from structgen.server.requests.wire import GenerationFields, Message
 from structgen.server.settings import Limits, ServerSettings
@@ -75,6 +77,7 @@ class Service:
         self.compiler = Compiler(generator.specs, self.metrics, settings.compilers)
         template = str(getattr(generator.tokenizer, "chat_template", None) or "")
         self.call_format = settings.call_format or format_of(template)
+        self.marks = None if settings.reasoning is None else Marks(*settings.reasoning)
         self.started = int(time.time())
 
     def close(self) -> None:
@@ -106,7 +109,13 @@ class Service:
         self._check_biases(body)
         _check_loop(body, asked)
         options = _settings(body, asked, limits)
-        spec = await self.compiler.spec(plan.wanted, limits)
+        reasons = None
+        if self.marks is not None and asked.chat:
+            reasons = await asyncio.to_thread(self._reasons, self.marks, asked, plan)
+        wanted = plan.wanted
+        if self.marks is not None and reasons is not None:
+            wanted = self.marks.before(wanted, opened=reasons)
+        spec = await self.compiler.spec(wanted, limits)
         try:
             rows = await asyncio.to_thread(self._rows, asked, plan, spec, options, count)
             writer = self._writer(body, rows, count)
@@ -124,9 +133,35 @@ class Service:
             top=asked.top,
             states=limits.states,
             writer=writer,
+            reasons=reasons,
         )
         self.engine.submit(job)
         return job
+
+    def _reasons(self, marks: Marks, asked: Asked, plan: Plan) -> bool:
+        """Whether the prompt of a chat ends inside of the model's reasoning."""
+        _check_text([asked.prompts, plan.definitions], asked.prompt_field)
+        try:
+            ids = encode_prompt(
+                self.generator.tokenizer,
+                asked.prompts[0],
+                self.generator.chat,
+                tools=plan.definitions,
+            )
+        except ModelError as error:
+            raise of_structgen(error, asked.prompt_field) from error
+        return marks.opened_by(self.generator.tokenizer.decode(ids[-TAIL:]))
+
+    def reasoning_of(self, job: Job) -> ReasoningReader | None:
+        """What tells a row's reasoning from its answer; None where the model writes none."""
+        if self.marks is None or job.reasons is None:
+            return None
+        return ReasoningReader(self.marks, opened=job.reasons)
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has."""
+        found = self.generator.tokenizer(text, add_special_tokens=False) if text else {}
+        return len(found.get("input_ids", ()))
 
     def _rows(self, asked: Asked, plan: Plan, spec: Any, options: Settings, n: int) -> list[Row]:
         """The rows of `n` texts for each prompt, before their first token."""

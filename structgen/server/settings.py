@@ -66,6 +66,8 @@ class ServerSettings:
     in, who is then `everybody`. rows: texts written at the same time; others wait. compilers:
     threads that compile specs. waiting: requests that may wait for a row; more are refused.
     call_format: how the model writes calls of tools; None takes it from the chat template.
+    reasoning: what the model writes before and behind its reasoning in a chat; None where it writes
+    none.
     """
 
     model_name: str = "demo"
@@ -75,6 +77,7 @@ class ServerSettings:
     compilers: int = 2
     waiting: int = 1024
     call_format: str | None = None
+    reasoning: tuple[str, str] | None = None
 
 
 def read_keys(path: str, limits: Limits) -> dict[str, Tenant]:

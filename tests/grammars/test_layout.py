@@ -19,7 +19,7 @@ import pytest
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.analysis.relations import Relations
-from structgen.grammar.analysis.terminal_sets import EMPTY, Items, StackTops
+from structgen.grammar.analysis.terminal_sets import EMPTY_ITEM, Items, StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar, Indentation
 from structgen.grammar.shipped import examples, shipped
@@ -88,8 +88,8 @@ def told_apart(of: Items, terminals: int) -> Items:
         found.after[place] = number(after, up) if after >= 0 else -1
         found.first[place] = first
         if first >= of.terminals:
-            inner = up if closures[after] & EMPTY else 0
-            for other in ones(closures[after]):
+            inner = up if EMPTY_ITEM in closures[after] else 0
+            for other in closures[after]:
                 inner |= begins(other)
             key = (first, inner & terminals)
             name = names.setdefault(key, len(found.entries))

@@ -59,6 +59,13 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="how the model writes calls of tools (default: by its chat template)",
     )
+    parser.add_argument(
+        "--reasoning",
+        nargs=2,
+        metavar=("BEGIN", "END"),
+        help="marks of the model's reasoning in a chat, such as '<think>' '</think>': constraints "
+        "begin behind it, and answers have it by itself",
+    )
     group = parser.add_argument_group("limits of each key")
     group.add_argument(
         "--tools",
@@ -135,4 +142,5 @@ def settings_of(args: argparse.Namespace) -> ServerSettings:
         rows=args.rows,
         compilers=args.compilers,
         call_format=args.call_format,
+        reasoning=None if args.reasoning is None else tuple(args.reasoning),
     )

@@ -12,6 +12,7 @@ from structgen.server.endpoints.exchange import Exchange, collected
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
 from structgen.server.probabilities import TokenRecord
+from structgen.server.reasoning import ReasoningReader
 from structgen.server.requests.specs import wanted
 from structgen.server.requests.tools import Plan, plan_tools
 from structgen.server.requests.wire import ChatRequest
@@ -24,7 +25,8 @@ Delta = dict[str, Any]
 class ChoiceReader:
     """Turns what one row writes into deltas."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, reasoning: ReasoningReader | None = None) -> None:
+        self._reasoning = reasoning
         self._calls: CallReader | None = None
         if plan.calls is not None:
             self._calls = CallReader(plan.calls, custom=bool(plan.custom))
@@ -33,10 +35,13 @@ class ChoiceReader:
 
     def feed(self, piece: Piece) -> list[Delta]:
         """The deltas that a piece adds."""
+        text, ended, found = piece.text, piece.finish is not None, list[Delta]()
+        if self._reasoning is not None:
+            thoughts, text = self._reasoning.feed(text, ended=ended)
+            found = [{"reasoning_content": thoughts}] if thoughts else []
         if self._calls is None:
-            return [{"content": piece.text}] if piece.text else []
-        events = self._calls.feed(piece.text, ended=piece.finish is not None)
-        return [self._delta(event) for event in events]
+            return [*found, {"content": text}] if text else found
+        return found + [self._delta(event) for event in self._calls.feed(text, ended=ended)]
 
     def finish(self, reason: str) -> str:
         """Why the text has ended, in OpenAI's words."""
@@ -70,6 +75,9 @@ def merge(deltas: Sequence[Delta]) -> Delta:
                 (field, text), *_ = part[kind].items()
                 calls[part["index"]][kind][field] += text
     message: Delta = {"role": "assistant", "content": "".join(content), "refusal": None}
+    thoughts = [delta["reasoning_content"] for delta in deltas if "reasoning_content" in delta]
+    if thoughts:
+        message["reasoning_content"] = "".join(thoughts)
     if calls:
         message["content"] = message["content"] or None
         message["tool_calls"] = calls
@@ -109,9 +117,8 @@ class Chat(Exchange):
 
     async def answer(self, job: Job) -> dict[str, Any]:
         """The whole answer."""
-        choices = []
-        for i, pieces in enumerate(await collected(job)):
-            reader = ChoiceReader(self.plan)
+        choices, readers = [], self._readers(job)
+        for i, (pieces, reader) in enumerate(zip(await collected(job), readers, strict=True)):
             message = merge([delta for piece in pieces for delta in reader.feed(piece)])
             logprobs = self._logprobs([record for piece in pieces for record in piece.tokens])
             reason = reader.finish(pieces[-1].finish or "")
@@ -124,7 +131,7 @@ class Chat(Exchange):
 
     async def events(self, job: Job) -> AsyncIterator[dict[str, Any]]:
         """The chunks of a stream."""
-        readers = [ChoiceReader(self.plan) for _ in job.rows]
+        readers = self._readers(job)
         info = {"structgen": self.service.info(self.plan)}
         for i in range(len(job.rows)):
             yield self._chunk(i, {"role": "assistant", "content": ""}) | info
@@ -142,6 +149,9 @@ class Chat(Exchange):
                     yield self._chunk(piece.row, {}, reason)
         if self.wants_usage:
             yield self.envelope("chat.completion.chunk", []) | {"usage": usage(job, 1)}
+
+    def _readers(self, job: Job) -> list[ChoiceReader]:
+        return [ChoiceReader(self.plan, self.service.reasoning_of(job)) for _ in job.rows]
 
     def _chunk(
         self, index: int, delta: Delta, reason: str | None = None, logprobs: Any = None

@@ -10,6 +10,7 @@ from structgen.server.endpoints.calls import ArgumentsEvent, CallEvent, CallRead
 from structgen.server.endpoints.exchange import Exchange
 from structgen.server.errors import ApiError
 from structgen.server.jobs import Job, Piece
+from structgen.server.reasoning import ReasoningReader
 from structgen.server.requests.responses import as_chat, wanted
 from structgen.server.requests.responses_wire import ResponsesRequest
 from structgen.server.requests.tools import Plan, plan_tools
@@ -20,6 +21,7 @@ from structgen.server.settings import Limits
 Event = dict[str, Any]
 _NAMES = {  # of a kind of item: its field, and what the names of its events have
     "message": ("text", "output_text"),
+    "reasoning": ("text", "reasoning_text"),
     "function_call": ("arguments", "function_call_arguments"),
     "custom_tool_call": ("input", "custom_tool_call_input"),
 }
@@ -28,8 +30,10 @@ _NAMES = {  # of a kind of item: its field, and what the names of its events hav
 class Items:
     """The items of an answer while they are written, and the events that say so."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, reasoning: ReasoningReader | None = None) -> None:
         self.items: list[Event] = []
+        self.thoughts = ""
+        self._reasoning = reasoning
         self._custom = plan.custom
         self._open = False
         self._calls: CallReader | None = None
@@ -38,27 +42,38 @@ class Items:
 
     def feed(self, piece: Piece, logprobs: list[Event]) -> Iterator[Event]:
         """The events of a piece. `logprobs`: of its tokens, for those that are text."""
-        ended = piece.finish is not None
+        ended, text = piece.finish is not None, piece.text
+        if self._reasoning is not None:
+            thoughts, text = self._reasoning.feed(text, ended=ended)
+            if thoughts:
+                yield from self._write("reasoning", thoughts, [])
+                self.thoughts += thoughts
+            if not text:  # tokens of the reasoning have no place for their probabilities
+                logprobs = []
         found: Sequence[TextEvent | CallEvent | ArgumentsEvent]
         if self._calls is not None:
-            found = self._calls.feed(piece.text, ended=ended)
+            found = self._calls.feed(text, ended=ended)
         else:
-            found = [TextEvent(piece.text)] if piece.text or logprobs else []
+            found = [TextEvent(text)] if text or logprobs else []
         for event in found:
             if isinstance(event, CallEvent):
                 yield from self.close()
                 kind = "custom_tool_call" if event.name in self._custom else "function_call"
                 yield from self._begin(kind, event.name)
             elif isinstance(event, TextEvent):
-                if not self._open or self.items[-1]["type"] != "message":
-                    yield from self.close()
-                    yield from self._begin("message", "")
-                yield self._more(event.text, logprobs)
+                yield from self._write("message", event.text, logprobs)
                 logprobs = []
             else:
                 yield self._more(event.text, [])
         if ended:
             yield from self.close()
+
+    def _write(self, kind: str, text: str, logprobs: list[Event]) -> Iterator[Event]:
+        """Add to the open item if it is of this kind, or else to a new one."""
+        if not self._open or self.items[-1]["type"] != kind:
+            yield from self.close()
+            yield from self._begin(kind, "")
+        yield self._more(text, logprobs)
 
     def close(self) -> Iterator[Event]:
         """The last item is whole, if one is open."""
@@ -68,9 +83,9 @@ class Items:
         item = self.items[-1]
         item["status"] = "completed"
         field, name = _NAMES[item["type"]]
-        if item["type"] == "message":
+        if "content" in item:
             part = item["content"][0]
-            whole = {"text": part["text"], "logprobs": part["logprobs"] or []}
+            whole = {name: part[name] for name in ("text", "logprobs") if name in part}
             yield self._event(f"response.{name}.done", content_index=0, **whole)
             yield self._event("response.content_part.done", content_index=0, part=part)
         else:
@@ -87,27 +102,34 @@ class Items:
         item: Event = {"type": kind, "status": "in_progress"}
         if kind == "message":
             item |= {"id": f"msg_{number}", "role": "assistant", "content": []}
+        elif kind == "reasoning":
+            item |= {"id": f"rs_{number}", "summary": [], "content": []}
         else:
             field = _NAMES[kind][0]
             item |= {"id": f"fc_{number}", "call_id": f"call_{number}", "name": name, field: ""}
         self.items.append(item)
         index = len(self.items) - 1
         yield {"type": "response.output_item.added", "output_index": index, "item": dict(item)}
-        if kind == "message":
-            part: Event = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        if "content" in item:
+            part: Event = {"type": _NAMES[kind][1], "text": ""}
+            if kind == "message":
+                part |= {"annotations": [], "logprobs": []}
             yield self._event("response.content_part.added", content_index=0, part=dict(part))
             item["content"] = [part]
 
     def _more(self, text: str, logprobs: list[Event]) -> Event:
         item = self.items[-1]
         field, name = _NAMES[item["type"]]
-        if item["type"] != "message":
+        if "content" not in item:
             item[field] += text
             return self._event(f"response.{name}.delta", delta=text)
         part = item["content"][0]
         part["text"] += text
-        part["logprobs"] += logprobs
-        return self._event(f"response.{name}.delta", content_index=0, delta=text, logprobs=logprobs)
+        more: Event = {}
+        if "logprobs" in part:
+            part["logprobs"] += logprobs
+            more["logprobs"] = logprobs
+        return self._event(f"response.{name}.delta", content_index=0, delta=text, **more)
 
     def _event(self, kind: str, **more: Any) -> Event:
         index = len(self.items) - 1
@@ -161,7 +183,7 @@ class Responses(Exchange):
             number += 1
 
     async def _events(self, job: Job) -> AsyncIterator[Event]:
-        items = Items(self.plan)
+        items = Items(self.plan, self.service.reasoning_of(job))
         begun = self._response("in_progress", [], None)
         yield {"type": "response.created", "response": begun}
         yield {"type": "response.in_progress", "response": begun}
@@ -176,7 +198,7 @@ class Responses(Exchange):
         read = usage(job, 1, ("input", "output"))
         counts = read | {
             "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": self.service.count(items.thoughts)},
         }
         response = self._response(status, items.items, counts)
         yield {"type": f"response.{status}", "response": response}
