@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from structgen.regular.expressions import search
-from structgen.regular.lazy_dfa import beside
+from structgen.regular.lazy_dfa import pairs
 from structgen.regular.numbers import language
 from structgen.schema.arrays import contains
 from structgen.schema.normal_form import combination, finite_values
@@ -30,7 +30,7 @@ INSIDE: list[tuple[int, str]] = [
     (matcher.MAX_SPLITTING, "more than {} patterns"),
     (clauses.LATER_TRIES, "a member after which {} steps"),
     (clause_matcher.MAX_WAYS, "decides in more than {:,} ways"),
-    (beside.MAX_SEARCHED, "for which {} others were looked at"),
+    (pairs.MAX_SEARCHED, "for which {} others were looked at"),
 ]
 
 

@@ -27,8 +27,8 @@ Where these would get too large, or a part has no table of states (`TooLargeErro
 found one by one in Python:
 
 - `SteppedSubAutomaton`: a single sub-automaton, as formats have.
-- `BesideAutomaton`: one, and the automaton of what else must hold.
-- `UnionAutomaton`: the automata of a union's alternatives side by side.
+- `PairAutomaton`: two automata side by side, of a format and what else must hold, or of the
+  alternatives of a union.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
@@ -39,14 +39,14 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import as_repeat, repeat, repeat_counts
-from structgen.regular.expressions.logic import intersect
+from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.expressions.nodes import (
     ANY,
     ANY_CHAR,
@@ -60,7 +60,6 @@ from structgen.regular.expressions.nodes import (
     is_listed,
 )
 from structgen.regular.expressions.required_characters import without_impossible_alternatives
-from structgen.regular.lazy_dfa.beside import BesideAutomaton
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import (
     FAR,
@@ -78,13 +77,13 @@ from structgen.regular.lazy_dfa.counters import (
 )
 from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
+from structgen.regular.lazy_dfa.pairs import BesideAutomaton, UnionAutomaton
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
     SteppedAutomaton,
     SteppedSubAutomaton,
-    UnionAutomaton,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
@@ -354,8 +353,15 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     if beside is not None:
         return beside
     if isinstance(regex, Alt) and not regex.plain:
-        return UnionAutomaton(regex, automaton_of)
+        return _either(regex)
     return DerivedAutomaton(regex)
+
+
+def _either(regex: Alt) -> RegexAutomaton:
+    """A union of which some alternatives have no table: their automata side by side."""
+    plain = alt(*(part for part in regex.parts if part.plain))
+    parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
+    return reduce(UnionAutomaton, (part for part in parts if part is not None))
 
 
 def _table(regex: Regex) -> RegexAutomaton:

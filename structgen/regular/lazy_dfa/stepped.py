@@ -1,15 +1,14 @@
-"""Automata whose states are Python objects that say their own moves: derivatives, formats, unions.
+"""Automata whose states are Python objects that say their own moves: derivatives and formats.
 
 States are numbered as they are met. This is the fallback where no kernel can find the states: the
-derivatives of an expression (`DerivedAutomaton`), a sub-automaton such as a format's
-(`SteppedSubAutomaton`), and unions of expressions that have different kinds of automata
-(`UnionAutomaton`).
+derivatives of an expression (`DerivedAutomaton`), or a sub-automaton such as a format's
+(`SteppedSubAutomaton`).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -20,12 +19,7 @@ from structgen.regular import byte_groups
 from structgen.regular.charset import NONE, CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import sub_automaton
-from structgen.regular.expressions.logic import alt
-from structgen.regular.expressions.nodes import (
-    ANY,
-    Alt,
-    SubAutomatonState,
-)
+from structgen.regular.expressions.nodes import ANY, SubAutomatonState
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.states import (
     Array,
@@ -39,8 +33,6 @@ StateFacts = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops`, `often` 
 FEW_RANGES = 500  # ranges that Python sorts faster than numpy does
 FEW_NUMBERED = 16  # states with a number alone that count as one that is explored
 MOST_REPEATS = 254  # the greatest count that `often` can hold; 255 is any number
-States = tuple[int, ...]  # one state per automaton of a union, -1 for a dead one
-Span = tuple[int, int, int]
 
 
 class SteppedAutomaton(RegexAutomaton):
@@ -262,63 +254,3 @@ class SteppedSubAutomaton(SteppedAutomaton):
 def _is_live(state: SubAutomatonState) -> bool:
     """Whether a state accepts some text."""
     return getattr(state, "live", False) or is_nonempty(sub_automaton(state))
-
-
-class UnionAutomaton(SteppedAutomaton):
-    """The product of the alternatives' automata, for a union of which some have no table."""
-
-    def __init__(self, regex: Alt, automaton_of: Callable[[Regex], RegexAutomaton | None]) -> None:
-        plain = alt(*(part for part in regex.parts if part.plain))
-        parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
-        self._parts = [part for part in parts if part is not None]
-        super().__init__((0,) * len(self._parts))
-
-    def _spans(self, state: int) -> Numbers:
-        node: Any = self._nodes[state]
-        return self._numbered(state, self._steps(node))
-
-    def _steps(self, node: States) -> list[tuple[int, int, States]]:
-        """Spans of code points, ascending, with the tuples of states that they lead to."""
-        dead = (-1,) * len(node)
-        each = [(at, self._spans_of(at, state)) for at, state in enumerate(node) if state >= 0]
-        if len(each) == 1:
-            ((at, spans),) = each
-            head, tail = dead[:at], dead[at + 1 :]
-            return [(low, high, (*head, target, *tail)) for low, high, target in spans]
-        return [*_common_refinement(each, dead)]
-
-    def _spans_of(self, at: int, state: int) -> list[Span]:
-        part = self._parts[at]
-        with part.lock:
-            spans: list[Span] = part.spans_from(state).tolist()
-        return spans
-
-    def _facts(self, node: States) -> StateFacts:
-        met = [(part, state) for part, state in zip(self._parts, node, strict=True) if state >= 0]
-        ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
-        if len(met) > 1:
-            return ends, endless, 0, 0
-        ((part, alone),) = met
-        with part.lock:  # so that the two are of one moment
-            return ends, endless, int(part.loops[alone]), int(part.often[alone])
-
-    def _own_loop(self, state: int, spans: Numbers) -> tuple[int, int]:
-        node: Any = self._nodes[state]
-        *_, loops, often = self._facts(node)  # exploring a part may have found its loops
-        return (loops, often) if often else super()._own_loop(state, spans)
-
-
-def _common_refinement(
-    each: list[tuple[int, list[Span]]], dead: States
-) -> Iterator[tuple[int, int, States]]:
-    """The common refinement of the spans of several automata."""
-    cuts = sorted({x for _, spans in each for low, high, _ in spans for x in (low, high + 1)})
-    numbers = {cut: i for i, cut in enumerate(cuts)}
-    found = [[*dead] for _ in cuts]
-    for at, spans in each:
-        for low, high, target in spans:
-            for i in range(numbers[low], numbers[high + 1]):
-                found[i][at] = target
-    for i, states in enumerate(found[:-1]):
-        if max(states) >= 0:
-            yield cuts[i], cuts[i + 1] - 1, tuple(states)

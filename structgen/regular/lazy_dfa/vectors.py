@@ -133,14 +133,16 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
     """The plain parts that tell in which languages of a vector a text is, and whether texts "die".
 
     True: a text can be continued only while it is in some language of the vector. False: whatever
-    the parts can read can be continued. Raises TooLargeError, also where neither can be seen.
+    the parts can read can be continued. Raises TooLargeError, also where neither can be seen, and
+    for plain languages alone, whose derivatives take less than an automaton.
     """
+    if all(language.plain for language in vector):
+        raise TooLargeError
     lasting = [language for language in vector if is_open_ended(language)]
     few = len({*vector} - {EMPTY}) < WIDE
     if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
         raise TooLargeError  # after most characters one is left, which has an automaton of its own
-    whole = all(language.plain for language in vector)
-    for unions in (False,) if whole else (False, True):  # whole unions mean fewer parts
+    for unions in (False, True):  # whole unions mean fewer parts
         found: dict[Regex, None] = {}
         for language in vector:
             _take_apart(language, found, unions=unions)
@@ -148,7 +150,7 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
         if not all(part.plain for part in found) or not _is_clear(found):
             continue
         known = {EMPTY, *found}
-        if whole or all(language in known or _goes_on(language) for language in vector):
+        if all(language in known or _goes_on(language) for language in vector):
             return [*found], False
         dies = _dies(vector, found)
         if dies is not None:

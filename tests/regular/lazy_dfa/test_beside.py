@@ -14,7 +14,7 @@ from structgen.regular import byte_groups
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.beside import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs import BesideAutomaton
 from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built

@@ -8,7 +8,8 @@ import pytest
 
 from structgen.regular.expressions.nodes import Alt
 from structgen.regular.lazy_dfa.automaton import _built
-from structgen.regular.lazy_dfa.stepped import DerivedAutomaton, UnionAutomaton
+from structgen.regular.lazy_dfa.pairs import UnionAutomaton
+from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built

@@ -141,7 +141,8 @@ def test_rows_of_texts_in_several_expressions_do_what_descriptions_say(
 
 def test_what_any_text_may_follow_is_the_free_text_of_one_place() -> None:
     """Where only one expression can end so; else each such state is one of its own."""
-    one = made_of((words(("ab", "b")), EMPTY, ANY))
+    some = intersect(parse("^a+$", anchored=True), complement(words(("aa",))))
+    one = made_of((some, words(("ab", "b")), ANY))
     assert one is not None
     assert one.open_ended_index == 2
     spans = one.spans_from(0).tolist()
@@ -163,6 +164,7 @@ def test_what_any_text_may_follow_is_the_free_text_of_one_place() -> None:
         tuple(words((f"{n}", f"{n}x")) for n in range(200)),  # fitted in too many ways
         tuple(parse(f"^[ab]{{{n},}}c$", anchored=True) for n in range(1, 10)),
         (words(tuple(f"{n:04}" for n in range(3000))), ANY),
+        (words(("ab", "b")), parse("^b+")),  # plain: derivatives take less
     ],
 )
 def test_what_has_no_automaton_is_left_to_descriptions(vector: tuple[Regex, ...]) -> None:

@@ -1,23 +1,28 @@
-"""A format that is read state by state, beside an automaton of what else must hold of a text.
+"""Two automata that read a text side by side, state by state: both, or either of them.
 
 The states of a sub-automaton such as the format `regex` are endless or too many to explore, so the
-kernels' product construction cannot take them. Here a state is a pair: one of the sub-automaton,
-and one of the DFA of all other demands, which is a length counter (`LengthAutomaton`) or that of a
-pattern. A pair is kept if some text is found to end from it. Mostly that is plain: states of a
-format know how a text can end soon. Else an end is searched for, and what is found is noted for all
-pairs on the way. A pair for which MAX_SEARCHED others were looked at in vain counts as dead:
-that leaves out some texts and lets none in, and no state is a dead end, since from each pair that
-is kept one leads on that is nearer to an end.
+kernels' product construction cannot take them. Here a state is a pair: one of each automaton.
+
+In a union a text may go on while either does; a half that reads no more is -1.
+
+In an intersection the second automaton is that of all other demands: a length counter
+(`LengthAutomaton`) or that of a pattern. A pair is kept if some text is found to end from it.
+Mostly that is plain: states of a format know how a text can end soon. Else an end is searched for,
+and what is found is noted for all pairs on the way. A pair for which MAX_SEARCHED others were
+looked at in vain counts as dead: that leaves out some texts and lets none in, and no state is a
+dead end, since from each pair that is kept one leads on that is nearer to an end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import heapq
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, cast
 
 import numpy as np
 
+from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import NONE
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_in, sets_of
@@ -29,31 +34,131 @@ from structgen.regular.lazy_dfa.stepped import (
     SteppedAutomaton,
     SteppedSubAutomaton,
 )
+from structgen.util.arrays import with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
+ROOM = 256  # pairs that there is room for at first
 
-Pair = int  # a state of the sub-automaton << 32 | a state of the automaton beside it
-_SIDE = (1 << 32) - 1
-_DEAD = -1
+Pair = int  # a number of `PairAutomaton`, not a state: some pairs are dead
+_DEAD, _NEW = -1, -2  # in the place of a state's number
+_NOTHING = np.zeros((0, 3), np.int32)
 
 
-class Moves(NamedTuple):
-    """The moves of a pair.
+class PairAutomaton(SteppedAutomaton):
+    """Two automata side by side; a state is a live pair of their states. Hold `lock` to use it.
 
-    spans: int32[k, 3], first and last code point and an index into `pairs`, ascending. first: of
-    each pair, the least code point that leads to it.
+    joint: whether a text must fit both, or either.
     """
 
-    spans: Array
-    pairs: list[Pair]
-    first: list[int]
+    joint: bool
+
+    def __init__(self, one: RegexAutomaton, other: RegexAutomaton) -> None:
+        """The pair of both starts is the start. Raises TooLargeError where it counts as dead."""
+        self._both = one, other
+        self._kernels = kernels("regular.pairs")
+        self._pairs = self._kernels.Pairs(
+            np.zeros((ROOM, 2), np.int32),
+            np.full(2 * ROOM, -1, np.int32),
+            np.array([1, 0], np.int64),
+        )
+        self._states = np.full(ROOM, _NEW, np.int32)  # of each pair
+        self._states[0] = 0
+        if not self._lives(0):
+            raise TooLargeError
+        super().__init__(0)
+
+    @abstractmethod
+    def _lives(self, pair: Pair) -> bool:
+        """Whether some text ends from a pair."""
+
+    def _halves(self, pair: Pair) -> tuple[int, int]:
+        one, other = self._pairs.halves[pair].tolist()
+        return one, other
+
+    def _spans(self, state: int) -> Array:
+        node: Any = self._nodes[state]
+        moves = self._moves_of(node)
+        pairs = moves[:, 2]
+        to = self._states[pairs]
+        if to.min(initial=0) == _NEW:
+            self._judge(state, moves[to == _NEW])
+            to = self._states[pairs]
+        found = np.column_stack((moves[:, :2], to))
+        return found if to.min(initial=0) >= 0 else found[to >= 0]
+
+    def _judge(self, state: int, moves: Array) -> None:
+        """Give the new pairs that some moves lead to numbers, as far as they are live."""
+        pairs, first = np.unique(moves[:, 2], return_index=True)
+        low = moves[first, 0].tolist()
+        steps = zip(low, low, pairs.tolist(), strict=True)
+        live = [step for step in steps if self._lives(step[2])]
+        self._states[pairs] = _DEAD
+        self._states[[pair for *_, pair in live]] = [to for *_, to in self._numbered(state, live)]
+
+    def _moves_of(self, pair: Pair) -> Array:
+        """int32[k, 3]: the moves of a pair as spans; whether what they lead to lives is not asked.
+
+        Ascending: first and last code point, and the pair behind.
+        """
+        spans = [self._spans_of(*each) for each in zip(self._both, self._halves(pair), strict=True)]
+        most = 2 * (len(spans[0]) + len(spans[1]))
+        self._make_room_for(most)
+        found = np.empty((most, 3), np.int32)
+        used = self._kernels.side_by_side(*spans, self.joint, self._pairs, found)
+        return found[:used]
+
+    @staticmethod
+    def _spans_of(part: RegexAutomaton, state: int) -> Array:
+        if state < 0:
+            return _NOTHING
+        with part.lock:
+            return part.spans_from(state)
+
+    def _make_room_for(self, more: int) -> None:
+        """Make room for so many pairs more."""
+        halves, table, sizes = self._pairs
+        made, most = int(sizes[0]), int(sizes[0]) + more
+        if most <= len(halves):
+            return
+        halves = with_room(halves, most, None, made)
+        self._states = with_room(self._states, len(halves))
+        self._states[made:] = _NEW
+        table = np.full(1 << (2 * len(halves)).bit_length(), -1, np.int32)
+        sizes[1] = 0
+        self._pairs = type(self._pairs)(halves, table, sizes)
 
 
-class BesideAutomaton(SteppedAutomaton):
-    """The product of an automaton that is explored state by state and of another one.
+class UnionAutomaton(PairAutomaton):
+    """The texts of two automata: a text goes on as long as it does in either."""
+
+    joint = False
+
+    def _lives(self, pair: Pair) -> bool:
+        return pair >= 0
+
+    def _facts(self, node: Pair) -> StateFacts:
+        each = zip(self._both, self._halves(node), strict=True)
+        met = [(part, state) for part, state in each if state >= 0]
+        ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
+        if len(met) > 1:
+            return ends, endless, 0, 0
+        ((part, alone),) = met
+        with part.lock:  # so that the two are of one moment
+            return ends, endless, int(part.loops[alone]), int(part.often[alone])
+
+    def _own_loop(self, state: int, spans: Any) -> tuple[int, int]:
+        node: Any = self._nodes[state]
+        *_, loops, often = self._facts(node)  # exploring a part may have found its loops
+        return (loops, often) if often else super()._own_loop(state, spans)
+
+
+class BesideAutomaton(PairAutomaton):
+    """The texts that fit an automaton explored state by state, and another one.
 
     Hold `lock` to use it.
     """
+
+    joint = True
 
     def __init__(self, base: SteppedAutomaton, side: RegexAutomaton) -> None:
         """Raises TooLargeError where no common text is found."""
@@ -65,10 +170,8 @@ class BesideAutomaton(SteppedAutomaton):
             self._write_waits(side)
         self._filled: dict[tuple[str, int], int] = {}  # see `_filled_distance`
         self._distances: dict[Pair, int] = {}  # to an end that was found
-        self._moves: dict[Pair, Moves] = {}  # of pairs that searches looked at
-        if not self._lives(0):
-            raise TooLargeError
-        super().__init__(0)
+        self._behind: dict[Pair, list[Pair]] = {}  # of pairs that searches looked at
+        super().__init__(base, side)
 
     def reach(self, state: int) -> tuple[int, int]:
         """See `SteppedAutomaton.reach`."""
@@ -77,32 +180,18 @@ class BesideAutomaton(SteppedAutomaton):
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`: the sub-automaton, as long as the length is far off."""
-        pair: Any = self._nodes[state]
-        at, base = pair >> 32, self._format
+        (at, beside), base = self._halves(cast(int, self._nodes[state])), self._format
         if self._counts is None or base is None:
             return None
-        least, most = self._counts.left(pair & _SIDE)
+        least, most = self._counts.left(beside)
         with base.lock:
             free = INFINITE if most == INFINITE else base.free_within(at, most)
             if free <= 0 or (least and not base.has_all_lengths):
                 return None
             return Unbounded(base, at, free, most, base.distances(), least)
 
-    def _spans(self, state: int) -> Array:
-        pair: Any = self._nodes[state]
-        moves = self._moves.pop(pair, None) or self._product(pair)
-        known = self._numbers.get
-        numbers = np.array([known(after, -1) for after in moves.pairs], np.int32)
-        new = [at for at in np.flatnonzero(numbers < 0).tolist() if self._lives(moves.pairs[at])]
-        steps = self._numbered(state, [(moves.first[at], 0, moves.pairs[at]) for at in new])
-        numbers[new] = [number for *_, number in steps]
-        spans = moves.spans
-        spans[:, 2] = numbers[spans[:, 2]]
-        found: Array = spans[spans[:, 2] >= 0]
-        return found
-
     def _facts(self, node: Pair) -> StateFacts:
-        base, side, at, beside = self._base, self._side, node >> 32, node & _SIDE
+        base, side, (at, beside) = self._base, self._side, self._halves(node)
         ends = bool(base.ends[at] and side.ends[beside])
         if self._counts is None or not base.often[at]:
             return ends, False, 0, 0
@@ -119,23 +208,6 @@ class BesideAutomaton(SteppedAutomaton):
         with contextlib.suppress(TooLargeError), side.lock:
             self._waits = distances_to_end(side)
             self._fillers = distances_to_end(side, columns)
-
-    def _product(self, pair: Pair) -> Moves:
-        """The moves of a pair; whether what they lead to is alive is not asked."""
-        with self._base.lock:
-            ours = self._base.spans_from(pair >> 32)
-        with self._side.lock:
-            theirs = self._side.spans_from(pair & _SIDE)
-        begin = np.searchsorted(theirs[:, 1], ours[:, 0])
-        count = np.maximum(np.searchsorted(theirs[:, 0], ours[:, 1], "right") - begin, 0)
-        mine = np.repeat(np.arange(len(ours)), count)
-        other = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count) + begin[mine]
-        low = np.maximum(ours[mine, 0], theirs[other, 0])
-        high = np.minimum(ours[mine, 1], theirs[other, 1])
-        keys = ours[mine, 2].astype(np.int64) << 32 | theirs[other, 2]
-        pairs, first, index = np.unique(keys, return_index=True, return_inverse=True)
-        spans = np.stack((low, high, index), axis=1).astype(np.int32)
-        return Moves(spans, pairs.tolist(), low[first].tolist())
 
     # -- how far a pair is from an end ----------------------------------------------------------
 
@@ -155,7 +227,7 @@ class BesideAutomaton(SteppedAutomaton):
 
     def _plain_distance(self, pair: Pair) -> int:
         """`_distance` where it needs no search, else _DEAD."""
-        at, beside = pair >> 32, pair & _SIDE
+        at, beside = self._halves(pair)
         if self._counts is None:
             if self._base.ends[at] and self._side.ends[beside]:
                 return 0
@@ -191,7 +263,8 @@ class BesideAutomaton(SteppedAutomaton):
 
     def _least(self, pair: Pair) -> int:
         """A lower bound on the characters with which a text ends from a pair."""
-        least, beside = self._base.reach(pair >> 32)[0], pair & _SIDE
+        at, beside = self._halves(pair)
+        least, _ = self._base.reach(at)
         if self._counts is not None:
             low, high = self._counts.left(beside)
             return max(least, low) if least <= high else INFINITE
@@ -199,8 +272,8 @@ class BesideAutomaton(SteppedAutomaton):
 
     def _likely(self, pair: Pair) -> int:
         """How far an end likely is, if first the format and then the pattern is to be ended."""
-        least, surely = self._base.reach(pair >> 32)
-        beside = pair & _SIDE
+        at, beside = self._halves(pair)
+        least, surely = self._base.reach(at)
         return min(2 * least, surely) + (int(self._waits[beside]) if len(self._waits) else 0)
 
     def _search(self, start: Pair) -> int:
@@ -215,9 +288,9 @@ class BesideAutomaton(SteppedAutomaton):
                 self._distances.update(dict.fromkeys(came, _DEAD))
                 return _DEAD
             *_, pair = heapq.heappop(waiting)
-            if pair not in self._moves:
-                self._moves[pair] = self._product(pair)
-            for after in self._moves[pair].pairs:
+            if pair not in self._behind:
+                self._behind[pair] = np.unique(self._moves_of(pair)[:, 2]).tolist()
+            for after in self._behind[pair]:
                 if after in came:
                     continue
                 far = self._distances.get(after)
