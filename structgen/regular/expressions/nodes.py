@@ -39,8 +39,10 @@ class SubAutomatonState(Protocol):
       code point and an index into this list, ascending.
     - `boundless`: the same state without bounds on the length of texts, and how many characters may
       follow before that makes a difference.
-    - `free_within(most)`: for how many characters it makes no difference that the text must end
-      within `most`. `has_all_lengths`: every text can be continued to one of any greater length.
+    - `free_within(least, most)`: for how many characters it makes no difference to how a text goes
+      on that it must end with `least` to `most` characters from here. `length_from(least)`: the
+      length of something that it accepts, of at least so many characters, and few more; None where
+      nothing is known.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
       column for each of its sets.
     """

@@ -70,6 +70,7 @@ from structgen.regular.lazy_dfa.counters import (
     has_dead_ends,
     longest_distance_to_end,
     most_to_end,
+    only_format,
     split_length_bound,
     without_counters,
     without_far_bounds,
@@ -389,12 +390,11 @@ def _repeats_often(regex: Regex) -> bool:
 
 def _beside_format(regex: Regex) -> RegexAutomaton | None:
     """A format that is read state by state, beside what else must hold; None where it is none."""
-    parts = regex.parts if isinstance(regex, And) else ()
-    formats = [part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part)]
-    if len(formats) != 1:
+    found = only_format(regex)
+    if found is None or not isinstance(regex, And):
         return None
-    side = automaton_of(intersect(*(part for part in parts if part is not formats[0])))
-    base = automaton_of(formats[0])
+    side = automaton_of(intersect(*(part for part in regex.parts if part is not found)))
+    base = automaton_of(found)
     if not isinstance(base, SteppedSubAutomaton) or not isinstance(side, TableAutomaton):
         return None
     return BesideAutomaton(base, side)

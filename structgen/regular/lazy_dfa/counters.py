@@ -150,6 +150,8 @@ def without_counters(regex: Regex) -> tuple[Regex, int] | None:
     if isinstance(regex, SubAutomaton):
         same = boundless(regex)
         return None if same is None else (same, 0)
+    if (found_format := only_format(regex)) is not None:
+        return found_format, 0
     rest, reach = without_far_bounds(regex, NEAR)
     return None if reach == INFINITE else (rest, reach)
 
@@ -169,6 +171,13 @@ def without_far_bounds(regex: Regex, near: int) -> tuple[Regex, int]:
     return (
         regex if reach == INFINITE else without_redundant_bounds(regex, reach, denied=False)
     ), reach
+
+
+def only_format(regex: Regex) -> Regex | None:
+    """The one sub-automaton of an intersection that does not list its states; else None."""
+    parts = regex.parts if isinstance(regex, And) else ()
+    formats = [part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part)]
+    return formats[0] if len(formats) == 1 else None
 
 
 def has_dead_ends(automaton: TableAutomaton) -> bool:

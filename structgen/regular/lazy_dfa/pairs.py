@@ -179,16 +179,26 @@ class BesideAutomaton(PairAutomaton):
         return self._least(pair), self._distances[pair]
 
     def unbounded(self, state: int) -> Unbounded | None:
-        """See `RegexAutomaton.unbounded`: the sub-automaton, as long as the length is far off."""
-        (at, beside), base = self._halves(cast(int, self._nodes[state])), self._format
-        if self._counts is None or base is None:
-            return None
+        """See `RegexAutomaton.unbounded`: the base, where what is beside it makes no difference."""
+        (at, beside), base = self._halves(cast(int, self._nodes[state])), self._base
+        if self._counts is None:
+            return Unbounded(base, at, INFINITE) if self._side.endless[beside] else None
         least, most = self._counts.left(beside)
         with base.lock:
-            free = INFINITE if most == INFINITE else base.free_within(at, most)
-            if free <= 0 or (least and not base.has_all_lengths):
+            free = base.free_within(at, least, most)
+            if free <= 0:
                 return None
             return Unbounded(base, at, free, most, base.distances(), least)
+
+    def length_from(self, state: int, least: int) -> int | None:
+        """See `SteppedAutomaton.length_from`."""
+        at, beside = self._halves(cast(int, self._nodes[state]))
+        return self._base.length_from(at, least) if self._side.endless[beside] else None
+
+    def free_within(self, state: int, least: int, most: int) -> int:
+        """See `SteppedAutomaton.free_within`."""
+        at, beside = self._halves(cast(int, self._nodes[state]))
+        return self._base.free_within(at, least, most) if self._side.endless[beside] else 0
 
     def _facts(self, node: Pair) -> StateFacts:
         base, side, (at, beside) = self._base, self._side, self._halves(node)
@@ -231,13 +241,15 @@ class BesideAutomaton(PairAutomaton):
         if self._counts is None:
             if self._base.ends[at] and self._side.ends[beside]:
                 return 0
+            if self._side.endless[beside]:  # a pattern that is found
+                found = self._base.reach(at)[1]
+                return found if found < INFINITE else _DEAD
             return _DEAD if self._format is None else self._filled_distance(at, beside)
         low, high = self._counts.left(beside)
         least, surely = self._base.reach(at)
-        if low and self._format is not None and self._format.has_all_lengths:
-            surely = max(surely, low)
-        elif low > least:
-            return _DEAD
+        if low > least:
+            found = self._base.length_from(at, low)
+            return found if found is not None and found <= high else _DEAD
         return surely if surely <= high else _DEAD
 
     def _filled_distance(self, at: int, beside: int) -> int:

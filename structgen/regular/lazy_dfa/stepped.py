@@ -70,6 +70,18 @@ class SteppedAutomaton(RegexAutomaton):
         ends = bool(self.ends[state])
         return int(not ends), 0 if ends else INFINITE
 
+    def length_from(self, _state: int, _least: int) -> int | None:
+        """See `SubAutomatonState`; None where that is not known."""
+        return None
+
+    def free_within(self, _state: int, _least: int, _most: int) -> int:
+        """See `SubAutomatonState`; 0 where that is not known."""
+        return 0
+
+    def distances(self) -> Array | None:
+        """int32[made]: the length of a shortest ending of each state; None if that is not known."""
+        return None
+
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`. Raises BudgetError."""
         if state in self._places:
@@ -174,15 +186,15 @@ class SteppedSubAutomaton(SteppedAutomaton):
         with found.automaton.lock:
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
 
-    @property
-    def has_all_lengths(self) -> bool:
-        """See `SubAutomatonState`."""
-        return bool(getattr(self._nodes[0], "has_all_lengths", False))
+    def length_from(self, state: int, least: int) -> int | None:
+        """See `SteppedAutomaton.length_from`."""
+        found = getattr(self._nodes[state], "length_from", None)
+        return None if found is None else found(least)
 
-    def free_within(self, state: int, most: int) -> int:
-        """See `SubAutomatonState`; 0 where that is not known."""
+    def free_within(self, state: int, least: int, most: int) -> int:
+        """See `SteppedAutomaton.free_within`."""
         found = getattr(self._nodes[state], "free_within", None)
-        return 0 if found is None else int(found(most))
+        return 0 if found is None else int(found(least, most))
 
     def ending(self, state: int) -> str | None:
         """See `SubAutomatonState`; None where it is not known."""
@@ -198,7 +210,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         return getattr(self._nodes[0], "filler", NONE)
 
     def distances(self) -> Array | None:
-        """int32[made]: the length of a shortest ending of each state; None if that is not known."""
+        """See `SteppedAutomaton.distances`."""
         known = len(self._distances)
         if self.ending(self.made - 1) is None:
             return None

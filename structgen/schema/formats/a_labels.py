@@ -21,6 +21,8 @@ from structgen.schema.formats.idna_labels import label_direction, label_fits, pe
 
 ROOM = 4  # characters that finish any ordinary beginning of a code: a hyphen, and "ß" in digits
 MAX_CODE = 59  # characters of a label of 63 behind `xn--`
+SHORTEST = 2  # characters of a further label with its dot; any greater number will do as well
+MOST_MISSING = 16  # characters with which any label can be finished
 MAX_TRIED = 1  # digits that are tried out one by one where there is less room
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -150,11 +152,15 @@ class ALabel:
     @property
     def boundless(self) -> tuple[ALabel, float]:
         """See `SubAutomatonState`, where names are of labels of at most 63 characters."""
-        return replace(self, left=inf), self.left - MAX_CODE - len("xn--")
+        return replace(self, left=inf), self.left - MOST_MISSING
 
-    def free_within(self, most: int) -> int:
+    def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
-        return most - MAX_CODE - len("xn--")
+        return longer_name(self.witness, least, self.left)
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return free_within(least, most, self.left)
 
     @property
     def again(self) -> tuple[CharSet, int]:
@@ -186,6 +192,24 @@ class ALabel:
         if self.left > 1 and direction is not None:
             found.append((self.after.dots, self.after.following(self.left - 1, direction)))
         return found
+
+
+def longer_name(length: int, least: int, left: float) -> int | None:
+    """The length of a name's rest: `length`, or more, by further labels, to have at least so many.
+
+    None if that is more than `left`.
+    """
+    length = length if length >= least else max(least, length + SHORTEST)
+    return length if length <= left else None
+
+
+def free_within(least: int, most: int, left: float) -> int:
+    """For how many characters any label begun can be finished within `most` and `left`.
+
+    And, if it has to be at least `least` characters, another one behind it.
+    """
+    room = min(most, left) - SHORTEST if least else most
+    return int(room) - MOST_MISSING if least <= left else 0
 
 
 @lru_cache(maxsize=1 << 16)

@@ -15,7 +15,15 @@ from typing import Any, ClassVar
 
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
-from structgen.schema.formats.a_labels import ALNUM, ALabel, Code, shortest_ending
+from structgen.schema.formats.a_labels import (
+    ALNUM,
+    MOST_MISSING,
+    ALabel,
+    Code,
+    free_within,
+    longer_name,
+    shortest_ending,
+)
 
 MAX_NAME = 253  # characters of a name
 MAX_LABEL = 63  # characters of a label
@@ -64,14 +72,18 @@ class _Label:
         """Letters and digits, as long as there is room for them."""
         return ALNUM, int(min(self.left, self.room))
 
-    def free_within(self, most: int) -> int:
+    def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
-        return most - MAX_LABEL
+        return longer_name(self.witness, least, self.left)
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return free_within(least, most, self.left)
 
     @property
     def boundless(self) -> tuple[_Label, float]:
         """See `SubAutomatonState`: until it matters how a label can be finished in what is left."""
-        return replace(self, left=inf), self.left - MAX_LABEL
+        return replace(self, left=inf), self.left - MOST_MISSING
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """A letter or digit, a hyphen that can be followed, the next label."""

@@ -26,10 +26,19 @@ import numpy.typing as npt
 
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import INFINITE, Regex, sub_automaton
-from structgen.schema.formats.a_labels import ALNUM, ROOM, ALabel, Code, shortest_ending
+from structgen.schema.formats.a_labels import (
+    ALNUM,
+    MOST_MISSING,
+    ROOM,
+    SHORTEST,
+    ALabel,
+    Code,
+    longer_name,
+    shortest_ending,
+)
 from structgen.schema.formats.hostnames import MAX_LABEL, MAX_NAME
 from structgen.schema.formats.idna_classes import CJK, Letter, classes, window_of
-from structgen.schema.formats.idna_sizes import Size
+from structgen.schema.formats.idna_sizes import MOST_DIGITS, Size
 
 _DOTS = CharSet.chars(".\u3002\uff0e\uff61")
 _ASCII = [CharSet.chars(c) for c in "lxn-"]
@@ -38,7 +47,6 @@ _ASCII += [CharSet.chars("XN"), CharSet.chars("ABCDEFGHIJKLMOPQRSTUVWYZ")]
 _SMALL = CharSet.of([(0x30, 0x39), (0x61, 0x7A)])
 ASCII, DOT = (-1, ""), (-2, "")  # see `Following`
 _GREEK, _ARABIC = window_of(0x3B1), window_of(0x628)
-MOST_MISSING = 16  # characters with which any label can be finished
 MOST_WANTED = 3  # the same where it is no A-label, see `_missing`
 MAX_COUNTS = 1 << 14  # that are remembered: texts meet ever new ones
 _FIRST_HYPHENS = 3  # two hyphens at the third character mark labels of another kind
@@ -144,9 +152,13 @@ class Letters:
         free = not seen.need and directed is None and seen.heading in {"L", "N"}
         self.again = _SMALL if seen.wide else ALNUM, INFINITE if free else 0
 
-    def free_within(self, most: int) -> int:
+    def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
-        return most - MOST_MISSING
+        return longer_name(self.witness, least, inf)
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most - MOST_MISSING - (SHORTEST if least else 0)
 
     @cached_property
     def following(self) -> Following:
@@ -280,9 +292,20 @@ class Label:
             return counts(size, inf).labels[self.rules], left - MAX_LABEL
         return self.rules, size.free - MOST_WANTED
 
-    def free_within(self, most: int) -> int:
+    def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
-        return most - MOST_MISSING
+        size, witness = self.count.size, self.witness
+        missing = (witness, ()) if isinstance(self.rules, ALabel) else self.rules.missing
+        finished = size.with_letters(*missing).length
+        return longer_name(witness, least, witness + self.count.left - finished)
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        free, left = self.rules.free_within(least, most), self.count.left
+        if not least or left == inf:
+            return int(free)
+        # a letter may take MOST_DIGITS characters of the name, and the label begun all that it can
+        return int(min(free, (left - MAX_LABEL - SHORTEST - least) // MOST_DIGITS))
 
     def spans(self) -> tuple[list[Any], Spans]:
         """See `SubAutomatonState`."""

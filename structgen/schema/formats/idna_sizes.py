@@ -57,6 +57,7 @@ LIMITS = {
     )
 }  # fmt: skip
 _DIGITS = {0: 4, LATIN: 4, LOW: 6, CJK: 6, HANGUL: 6, ELSEWHERE: 8}  # most that a letter can take
+MOST_DIGITS = 16  # ... with the dot and the prefix of its label
 
 
 class Size(NamedTuple):

@@ -85,7 +85,6 @@ class State:
 
     context: GroupContext
     live: ClassVar[bool] = True
-    has_all_lengths: ClassVar[bool] = True
     filler: ClassVar[CharSet] = _FILLER
     complete: ClassVar[bool] = False
     again: ClassVar[Again] = None
@@ -105,7 +104,11 @@ class State:
         """See `SubAutomatonState`."""
         return self.rest + ")" * len(self.context.stack)
 
-    def free_within(self, most: int) -> int:
+    def length_from(self, least: int) -> int:
+        """See `SubAutomatonState`: characters that stand for themselves fill any pattern up."""
+        return max(least, len(self.ending))
+
+    def free_within(self, _least: int, most: int) -> int:
         """See `SubAutomatonState`: besides groups, at most `_FARTHEST` characters are missing."""
         return (most - len(self.ending) - _FARTHEST) // 2
 

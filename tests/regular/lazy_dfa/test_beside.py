@@ -23,7 +23,8 @@ LETTERS = {"regex": "ab1-./[](){}?:<>=^$\\|*u,", "hostname": "aab-.xn0", "idn-ho
 LENGTHS = [
     *[("hostname", 0, most) for most in (1, 2, 7, 8, 64, 252, 300)],
     *[("regex", least, most) for least, most in ((0, 3), (1, 6), (4, 9), (2, 40), (3, None))],
-    ("idn-hostname", 2, 6),
+    *[("hostname", least, most) for least, most in ((5, 12), (20, None), (9, 9), (250, 253))],
+    *[("idn-hostname", least, most) for least, most in ((2, 6), (9, None), (12, 40))],
 ]
 PATTERNS = [
     ("regex", "^/.+/$"),
@@ -206,19 +207,27 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"minLength": 1, "maxLength": 30}, {"maxLength": 90, "minLength": 4}, {"pattern": "^/"}],
+    ("name", "more"),
+    [
+        ("regex", {"minLength": 1, "maxLength": 30}),
+        ("regex", {"maxLength": 90, "minLength": 4}),
+        ("regex", {"pattern": "^/"}),
+        ("hostname", {"minLength": 5, "maxLength": 80}),
+        ("hostname", {"minLength": 250}),
+        pytest.param("idn-hostname", {"minLength": 4}, marks=pytest.mark.thorough),
+    ],
 )
-def test_masks_hold_exactly_the_tokens_that_may_come(more: dict[str, Any]) -> None:
+def test_masks_hold_exactly_the_tokens_that_may_come(name: str, more: dict[str, Any]) -> None:
     """Each token alone, read by the automaton, says the same as its bit."""
     rnd = random.Random(8)
-    words = {"".join(rnd.choices(LETTERS["regex"], k=rnd.randrange(1, 6))) for _ in range(150)}
+    words = {"".join(rnd.choices(LETTERS[name], k=rnd.randrange(1, 6))) for _ in range(150)}
+    words |= {"ab.x" * 9, "-" * 5, "éü" * 4}
     words |= {"a" * 20, "(" * 14, "[" + "-" * 25, "\\", '"', '/"', "\\\\", "é"}
     words |= {chr(point) for point in range(0x20, 0x7F)}  # else endings are looked for
     tokens = [b"", *sorted(word.encode() for word in words)]
     tokens += [bytes((byte,)) for byte in (*range(0x20), *range(0x7F, 0x100))]
     vocab = sg.Vocabulary(tokens, eos_ids=[0])
-    spec = sg.JsonSchema({"type": "string", "format": "regex", **more}, whitespace="compact")
+    spec = sg.JsonSchema({"type": "string", "format": name, **more}, whitespace="compact")
     constraint = sg.compile(spec, vocab)
     for _ in range(6):
         state = constraint.advance_bytes(constraint.start, b'"')
