@@ -11,9 +11,8 @@ property of the expression (`_chosen`). The first kind is that of a single autom
 - `LengthAutomaton`: any character{m,n}; its states count.
 - `PositionAutomaton`: a plain expression (unions, sequences, repetitions of characters); sets of
   Glushkov positions, found by a kernel.
-- `CounterAutomaton`: one repeated character class whose count is too large to write out; and, like
-  `LengthLimitAutomaton`, the DFA of an intersection without its bound on the length, with a counter
-  of characters beside it.
+- `CounterAutomaton`: one repeated character class whose count is too large to write out; and the
+  DFA of an intersection without its bound on the length, with a counter of characters beside it.
 - `NumberAutomaton`: a range of numbers, or multiples in one; a kernel computes the moves.
 - `SubAutomatonTable`: a single sub-automaton that says what it reads, as other numbers do.
 
@@ -63,9 +62,10 @@ from structgen.regular.expressions.required_characters import without_impossible
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import (
     FAR,
+    AllLengths,
     CounterAutomaton,
     LengthAutomaton,
-    LengthLimitAutomaton,
+    NearestEnds,
     boundless,
     has_dead_ends,
     longest_distance_to_end,
@@ -403,7 +403,8 @@ def _beside_format(regex: Regex) -> RegexAutomaton | None:
 def _repeated(regex: Regex) -> RegexAutomaton:
     """A repeated character class as a counter. Raises TooLargeError."""
     body, low, high = as_repeat(regex)
-    return CounterAutomaton(PositionAutomaton(repeat(body, 0)), low, high, ends=regex.nullable)
+    base = PositionAutomaton(repeat(body, 0))
+    return CounterAutomaton(base, AllLengths(base, low, high), ends=regex.nullable)
 
 
 def _bounded(regex: Regex) -> RegexAutomaton | None:
@@ -427,9 +428,11 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
         return None
     bare = without_counters(regex)
     counts_more = bare is not None and bare[0] is not rest  # counters that masks cannot ignore
-    if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
-        with base.lock, contextlib.suppress(TooLargeError):
-            return CounterAutomaton(base, least, high, ends=regex.nullable)
-    if not capped:
-        return None
-    return LengthLimitAutomaton(base, high, ends=regex.nullable, wait=most_to_end(rest))
+    known: AllLengths | NearestEnds | None = None
+    with base.lock:
+        if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
+            with contextlib.suppress(TooLargeError):
+                known = AllLengths(base, least, high)
+        if known is None and capped:
+            known = NearestEnds(base, high, most_to_end(rest))
+    return None if known is None else CounterAutomaton(base, known, ends=regex.nullable)

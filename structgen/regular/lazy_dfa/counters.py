@@ -3,9 +3,9 @@
 Where the only bound is on the number of characters, a state is a pair (state of the automaton
 without the bound, characters read so far) instead of one copy of the automaton per length:
 - `LengthAutomaton`: any character{m,n}; the counter alone.
-- `CounterAutomaton`: for automata small enough to be explored as a whole, where the shortest way
-  to an end is known for every state.
-- `LengthLimitAutomaton`: an upper bound only; the automaton is explored as far as texts go.
+- `CounterAutomaton`: that of any automaton. One small enough is explored as a whole, so that all
+  lengths of texts are known from every state (`AllLengths`). Beside an upper bound alone, others
+  are explored as far as texts go (`NearestEnds`).
 
 A mask does not depend on a bound that no token can reach. So states that differ only in such a far
 counter share the mask of one state without it: `without_counters` and `without_far_bounds` give the
@@ -315,117 +315,83 @@ class LengthAutomaton(RegexAutomaton):
         self.made, self.known = made, end
 
 
-class CounterAutomaton(TableAutomaton):
-    """A DFA of states int32[S, 2]: a state of a fully explored base automaton, and a count."""
+class AllLengths:
+    """The lengths of the texts from each state of an automaton that is explored as a whole.
 
-    def __init__(self, base: TableAutomaton, low: int, high: int, *, ends: bool) -> None:
-        """Texts of `base` with `low` to `high` characters. Raises TooLargeError."""
+    longer: int32[L, S], the least length from l on of a text that ends from each state. free: how
+    many characters may be read before an end within the bounds can be out of reach; -1 where it
+    can be from the start on, or no bound is far.
+    """
+
+    def __init__(self, base: TableAutomaton, low: int, high: int) -> None:
+        """Of texts with `low` to `high` characters. Raises TooLargeError. Hold the base's lock."""
         most = high if high < INFINITE else -1
-        # a far upper bound alone is also what `LengthLimitAutomaton` can do
+        # a far upper bound alone is also what `NearestEnds` can do
         moves = MAX_LENGTHS if low or most < FAR else MAX_FAR
         count = moves // (max(low, most + 1, 1) * len(base.classes.letters))
         base.explore_all(min(count, MAX_COUNTED))
         longest = (low + base.made if most < 0 else most) + 1
         if longest * base.made * len(base.classes.letters) > moves:
             raise TooLargeError
-        super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
-        self._base = base
-        self._bounds = np.array([low, most], np.int64)
-        # [l, s]: the least length from l on of a text that ends from state s of the base
-        self._longer = np.zeros((longest, base.made), np.int32)
-        kernels("regular.glushkov").lengths(base.search.moves, base.ends, self._longer, base.made)
-        sizes = self._longer[: low + 1]
+        self._moves = base.search.moves
+        self.bounds = np.array([low, most], np.int64)
+        self.longer = np.zeros((longest, base.made), np.int32)
+        kernels("regular.glushkov").lengths(self._moves, base.ends, self.longer, base.made)
+        sizes = self.longer[: low + 1]
         # the most characters that can be missing to an end within the bounds
         wait = int((sizes - np.arange(low + 1)[:, None]).max())
-        self._free = -1 if most < 0 or low + wait > most else most - wait
+        self.free = -1 if most < 0 or low + wait > most else most - wait
 
-    def unbounded(self, state: int) -> Unbounded | None:
-        """See `RegexAutomaton.unbounded`."""
-        at, size = self.states[state].tolist()
-        low, most = self._bounds.tolist()
-        # the lower bound still matters, or the upper one does: past `_free` characters an end may
-        # be out of reach
-        if size < low or 0 <= self._free < size or (most >= 0 and self._free < 0):
-            return None
-        free, left = (INFINITE, INFINITE) if most < 0 else (self._free - size, most - size)
-        return Unbounded(self._base, at, free, left, self._longer[0])
-
-    def _find(self, state: int, count: int) -> None:
-        kernels("regular.glushkov").explore_counted(
-            self._base.search.moves,
-            self._longer,
-            self._bounds,
-            self.states,
-            self.search,
-            state,
-            count,
-        )
-
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        state, size = self.states[begin:end].T
-        found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._bounds[0])
-        return found
-
-    def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`: that of the base, with the lengths that the bounds leave."""
-        at, size = self.states[begin:end].T
-        base = self._base.ahead(0, self._base.made)
-        low, most = self._bounds.tolist()
-        return bounded_ahead(base, at, low - size, most - size if most >= 0 else base.most[at])
-
-    def _write_known_loops(self, order: Array) -> bool:
-        """The loops of the base, for as many characters as the upper bound cannot matter."""
-        if self._free < 0:
-            return False
-        kernels("regular.bounded_length").bound_loops(
-            self.states, order, self._base.explored(), self._free, self.loops, self.often
-        )
-        return True
+    def explore(self, states: Array, search: Any, state: int, count: int) -> None:
+        """Find the moves of a state of a `CounterAutomaton`, and of others behind it."""
+        given = self._moves, self.longer, self.bounds, states, search
+        kernels("regular.glushkov").explore_counted(*given, state, count)
 
 
-class LengthLimitAutomaton(TableAutomaton):
-    """A DFA of states int32[S, 2]: a state of a base automaton explored on demand, and a count.
+class NearestEnds:
+    """How soon a text can end from each state of an automaton that is explored on demand.
 
-    A move stays if some end is near enough. That is plain as long as there is room; near the limit
-    the kernel asks for exact distances (`_refine_distance`), which explores the base around the
-    state.
+    That is plain as long as there is room; near the limit the kernel asks for exact distances,
+    which explores the automaton around a state.
     """
 
-    def __init__(
-        self, base: TableAutomaton, most: int, *, ends: bool, wait: int = INFINITE
-    ) -> None:
-        """Texts of `base` with at most `most` characters. Raises TooLargeError.
+    longer = None
+
+    def __init__(self, base: TableAutomaton, most: int, wait: int) -> None:
+        """Of texts with at most `most` characters. Raises TooLargeError. Hold the base's lock.
 
         wait: with how many characters every text that `base` has begun can surely end.
         """
-        super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base, self._most = base, most
+        self.bounds = np.array([0, most], np.int64)
         self._k = kernels("regular.bounded_length")
         self._wait = min(wait, self._k.FAR)
         self._distances = np.zeros((0, 2), np.int32)
-        # how many states of the base were explored at the last `_update_distances`
+        # how many states of the base were explored at the last `_update`
         self._explored_before = -1
-        with base.lock:
-            self._find_some_end(0)
+        self._find_some_end(0)
 
-    def _find(self, state: int, count: int) -> None:
-        end = self.found + count
-        with self._base.lock:
-            self._update_distances()
-            while (need := self._explore(state, end)) >= 0:
-                if self._distances[need, self._k.FACTS] & self._k.MOVES:
-                    self._refine_distance(need)
-                else:
-                    self._successors([need])
+    @property
+    def free(self) -> int:
+        """See `AllLengths`, for the states that are known."""
+        known = (self._distances[:, self._k.FACTS] & self._k.MOVES) != 0
+        return self._most - int(self._distances[known, self._k.UPPER].max(initial=0))
 
-    def _explore(self, state: int, end: int) -> int:
-        moves = self._base.search.moves
-        found: int = self._k.explore_bounded(
-            moves, self._distances, self.states, self.search, self._most, state, end
-        )
-        return found
+    def explore(self, states: Array, search: Any, state: int, count: int) -> None:
+        """See `AllLengths`."""
+        self._update()
+        end = int(search.sizes[kernels("regular.glushkov").KNOWN]) + count
+        while True:
+            given = self._base.search.moves, self._distances, states, search, self._most
+            need = self._k.explore_bounded(*given, state, end)
+            if need < 0:
+                return
+            if self._distances[need, self._k.FACTS] & self._k.MOVES:
+                self._refine(need)
+            else:
+                self._successors([need])
 
-    def _update_distances(self) -> None:
+    def _update(self) -> None:
         """Update the distances to an end from what the base has explored since."""
         base, k, known = self._base, self._k, len(self._distances)
         if base.found == self._explored_before:
@@ -436,7 +402,7 @@ class LengthLimitAutomaton(TableAutomaton):
         self._distances[base.search.queue[:size] == 1, k.FACTS] |= k.MOVES
         k.nearest_ends(base.search.moves, base.ends, self._distances)
 
-    def _refine_distance(self, state: int) -> None:
+    def _refine(self, state: int) -> None:
         """Find a bound on the distance from a state of the base to an end, or the exact one."""
         try:
             if self._distances[state, self._k.UPPER] == self._k.FAR:
@@ -452,7 +418,7 @@ class LengthLimitAutomaton(TableAutomaton):
     def _find_some_end(self, state: int) -> None:
         """Find some end reachable from a state of the base, depth first."""
         waiting, seen = [state], {state}
-        self._update_distances()
+        self._update()
         while self._distances[state, self._k.UPPER] == self._k.FAR:
             if not waiting or len(seen) > MAX_NEAR:
                 raise TooLargeError
@@ -477,28 +443,63 @@ class LengthLimitAutomaton(TableAutomaton):
         """The states of the base that some states lead to by one character."""
         for state in states:
             self._base.find(state, AT_ONCE)
-        self._update_distances()
+        self._update()
         moves = self._base.search.moves[list(states)]
         return set(moves[moves >= 0].tolist())
 
+
+class CounterAutomaton(TableAutomaton):
+    """A DFA of states int32[S, 2]: a state of a base automaton, and how many characters were read.
+
+    A move stays if some text ends within the bounds behind it, as `AllLengths` or `NearestEnds` of
+    the base knows.
+    """
+
+    def __init__(
+        self, base: TableAutomaton, known: AllLengths | NearestEnds, *, ends: bool
+    ) -> None:
+        """Texts of `base` within the bounds of `known`."""
+        super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
+        self._base, self._known = base, known
+        self._low, self._most = known.bounds.tolist()
+
+    def unbounded(self, state: int) -> Unbounded | None:
+        """See `RegexAutomaton.unbounded`."""
+        if self._known.longer is None:
+            return super().unbounded(state)
+        at, size = self.states[state].tolist()
+        low, most, free = self._low, self._most, self._known.free
+        # the lower bound still matters, or the upper one does: past `free` characters an end may
+        # be out of reach
+        if size < low or 0 <= free < size or (most >= 0 and free < 0):
+            return None
+        free, left = (INFINITE, INFINITE) if most < 0 else (free - size, most - size)
+        return Unbounded(self._base, at, free, left, self._known.longer[0])
+
+    def _find(self, state: int, count: int) -> None:
+        with self._base.lock:
+            self._known.explore(self.states, self.search, state, count)
+
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = self._base.ends[self.states[begin:end, 0]] != 0
+        state, size = self.states[begin:end].T
+        found: npt.NDArray[np.bool_] = (self._base.ends[state] != 0) & (size >= self._low)
         return found
 
     def ahead(self, begin: int, end: int) -> Any:
-        """See `TableAutomaton.ahead`: that of the base, with the length that the limit leaves."""
+        """See `TableAutomaton.ahead`: that of the base, with the lengths that the bounds leave."""
         at, size = self.states[begin:end].T
         with self._base.lock:
             base = self._base.ahead(0, self._base.size)
-        return bounded_ahead(base, at, 0, self._most - size)
+        most = self._most - size if self._most >= 0 else base.most[at]
+        return bounded_ahead(base, at, self._low - size, most)
 
     def _write_known_loops(self, order: Array) -> bool:
-        """The loops of the base, for as many characters as leave room for an end after them."""
-        base, k = self._base, self._k
+        """The loops of the base, for as many characters as the upper bound cannot matter."""
+        base = self._base
         with base.lock:
             base.write_spans()
-            known = (self._distances[:, k.FACTS] & k.MOVES) != 0
-            wait = int(self._distances[known, k.UPPER].max(initial=0))
-            free = self._most - wait
-            k.bound_loops(self.states, order, base.explored(), free, self.loops, self.often)
-        return True
+            free = self._known.free
+            given = self.states, order, base.explored(), free, self.loops, self.often
+            if free >= 0:
+                kernels("regular.bounded_length").bound_loops(*given)
+        return free >= 0

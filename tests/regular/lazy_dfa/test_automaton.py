@@ -17,11 +17,12 @@ from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import shared_masks
 from structgen.regular import byte_groups
 from structgen.regular.charset import CharSet
+from structgen.regular.expressions.base import INFINITE
 from structgen.regular.expressions.nodes import ANY_CHAR, Chars
 from structgen.regular.lazy_dfa import automaton as lazy_automaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.counters import LengthLimitAutomaton
+from structgen.regular.lazy_dfa.counters import CounterAutomaton, NearestEnds
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton
 from structgen.regular.regex import (
@@ -247,7 +248,9 @@ def test_a_limit_holds_for_what_is_only_explored_as_far_as_texts_go(
     fits = [t for t in TEXTS if all(o.fullmatch(t) for o in oracles) and len(t) <= most]
     try:
         whole = lazy_automaton.table_of(base)
-        capped = LengthLimitAutomaton(whole, most, ends=base.nullable)
+        with whole.lock:
+            known = NearestEnds(whole, most, INFINITE)
+        capped = CounterAutomaton(whole, known, ends=base.nullable)
     except TooLargeError:
         return
     for text in TEXTS:
