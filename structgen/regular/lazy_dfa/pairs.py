@@ -248,8 +248,8 @@ class BesideAutomaton(PairAutomaton):
         low, high = self._counts.left(beside)
         least, surely = self._base.reach(at)
         if low > least:
-            found = self._base.length_from(at, low)
-            return found if found is not None and found <= high else _DEAD
+            longer = self._base.length_from(at, low)
+            return longer if longer is not None and longer <= high else _DEAD
         return surely if surely <= high else _DEAD
 
     def _filled_distance(self, at: int, beside: int) -> int:

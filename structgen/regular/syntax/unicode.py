@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
+
+import numpy as np
 
 from structgen.regular.charset import ALL, NONE, CharSet, union_all
 
@@ -27,6 +29,7 @@ _HEX = CharSet.of([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)])
 
 # Planes 4 to 13 hold no assigned character in any version of Unicode yet; 15 and 16 are private.
 _SCANNED = ((0, 0x40000), (0xE0000, 0xE1000))
+_BLOCK = 256  # characters
 _PRIVATE_PLANES = ((0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 
 _LONG_NAMES = {
@@ -49,10 +52,11 @@ def _categories() -> dict[str, CharSet]:
     """The character set of every two-letter general category."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for low, high in _SCANNED:
-        names = [*map(unicodedata.category, map(chr, range(low, high)))]
-        starts = [0, *(i for i, (a, b) in enumerate(pairwise(names), 1) if a != b), len(names)]
+        text = np.arange(low, high, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        names = np.frombuffer("".join(map(unicodedata.category, text)).encode(), "S2")
+        starts = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
         for start, end in pairwise(starts):
-            spans.setdefault(names[start], []).append((low + start, low + end - 1))
+            spans.setdefault(names[start].decode(), []).append((low + start, low + end - 1))
     spans.setdefault("Co", []).extend(_PRIVATE_PLANES)
     sets = {name: CharSet.of(ranges) for name, ranges in spans.items() if name != "Cn"}
     return {**sets, "Cs": NONE, "Cn": ALL - union_all(list(sets.values()))}
@@ -191,14 +195,24 @@ def property_names() -> list[str]:
 def _folds() -> dict[int, CharSet]:
     """For each character with others in its place, all of them: those with one simple case fold."""
     found: dict[str, list[int]] = {}
-    for low, high in _SCANNED:
-        for point in range(low, high):
-            letter = chr(point)
-            if letter.lower() != letter or letter.upper() != letter or letter.casefold() != letter:
-                found.setdefault(_fold(letter), []).append(point)
-                found.setdefault(_fold(letter), []).append(ord(_fold(letter)))
+    cased = (text for text in _blocks() if _has_case(text))
+    for letter in (letter for text in cased for letter in text if _has_case(letter)):
+        found.setdefault(_fold(letter), []).append(ord(letter))
+        found.setdefault(_fold(letter), []).append(ord(_fold(letter)))
     groups = [CharSet.of((p, p) for p in points) for points in found.values()]
     return {low: group for group in groups for lo, hi in group.ranges for low in range(lo, hi + 1)}
+
+
+def _blocks() -> Iterator[str]:
+    """All characters that may be assigned, in texts of which few have letters of two cases."""
+    for low, high in _SCANNED:
+        for begin in range(low, high, _BLOCK):
+            yield "".join(map(chr, range(begin, begin + _BLOCK)))
+
+
+def _has_case(text: str) -> bool:
+    """Whether a letter of a text has another case."""
+    return not text.lower() == text.upper() == text.casefold() == text
 
 
 def _fold(letter: str) -> str:
