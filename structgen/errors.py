@@ -14,6 +14,7 @@
     +-- GenerationError
     |   +-- TruncatedError            the token budget ended first; carries the partial text
     |   +-- NoTokenError              constraint and sampler together left no token
+    |   +-- NoAnswerError             no answer of a provider's model fits; carries all of them
     +-- ValidationError               a text that does not fit; carries offset, path, keyword
     +-- HostError                     a host whose interface or settings structgen cannot serve
     +-- NotEnforcedError              a response that does not say that its constraint was enforced
@@ -29,7 +30,7 @@ Pointer into the spec, a `line:column`, a file or a token id, as text. `hint` sa
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class StructgenError(Exception):
@@ -49,7 +50,7 @@ class StructgenError(Exception):
         location: str = "",
         expected: str = "",
         hint: str = "",
-        **data: str | int,
+        **data: Any,
     ) -> None:
         super().__init__(problem)
         unknown = [name for name in data if not hasattr(type(self), name)]
@@ -179,6 +180,16 @@ class NoTokenError(GenerationError):
     """Constraint and sampler together left no token with positive probability."""
 
     kind = "no_token"
+
+
+class NoAnswerError(GenerationError):
+    """No answer of a model that was asked by `ask` fits, or it refuses.
+
+    `text` is the last answer, `attempts` has all of them, each with why it does not fit.
+    """
+
+    kind = "no_answer"
+    attempts: tuple[Any, ...] = ()
 
 
 class ValidationError(StructgenError):

@@ -49,6 +49,8 @@ PUBLIC_NAMES = [
     "all_of",
     "alt",
     "any_of",
+    "ask",
+    "ask_async",
     "assert_enforced",
     "check",
     "compile",

@@ -14,6 +14,7 @@ from structgen.spec.base import Spec
 from structgen.version import __version__
 
 FULL = "full"
+CHECKED = "checked"
 FIELD = "structgen"  # of a server's answers
 HEADERS = "x-structgen-"  # what the names of its headers begin with
 
@@ -52,6 +53,12 @@ class Enforced:
 
     def __repr__(self) -> str:
         return f"enforced: {self.enforced} ({self.engine}, {self.kind} {self.spec[:12]})"
+
+
+class Checked(Enforced):
+    """That a text was written without masks, and fits: it was checked afterwards."""
+
+    enforced = CHECKED
 
 
 def assert_enforced(response: Any) -> dict[str, Any]:

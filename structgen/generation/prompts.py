@@ -30,7 +30,7 @@ def encode_prompt(
     tools. ModelError when they cannot be used.
     """
     has_template = bool(getattr(tokenizer, "chat_template", None))
-    if not isinstance(prompt, str) and not _is_conversation(prompt):
+    if not isinstance(prompt, str) and not is_conversation(prompt):
         raise ModelError(
             f"the prompt is {prompt!r:.80}", expected="a text, or messages with role and content"
         )
@@ -48,7 +48,8 @@ def encode_prompt(
     return _with_start(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def _is_conversation(prompt: object) -> bool:
+def is_conversation(prompt: object) -> bool:
+    """Whether a prompt is a list of messages."""
     return (
         isinstance(prompt, Sequence)
         and bool(prompt)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+import structgen
 from tests.server.conftest import PERSON, Serving
 
 # Warnings are those of the clients' own packages.
@@ -87,6 +88,24 @@ def test_litellm_streams_and_tells_what_is_wrong(serving: Serving) -> None:
     broken = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "nothing"}}}
     with pytest.raises(litellm.BadRequestError, match="nothing"):
         litellm.completion(**place, messages=MESSAGES, response_format=broken, num_retries=0)
+
+
+def test_ask_reads_what_litellm_returns(serving: Serving) -> None:
+    """A function around it, with the schema as `response_format`."""
+    litellm = pytest.importorskip("litellm")
+
+    def complete(messages: Any, response_format: Any) -> Any:
+        return litellm.completion(
+            model="openai/demo",
+            api_base=serving.url,
+            api_key="none",
+            messages=messages,
+            response_format=response_format,
+        )
+
+    found = structgen.ask(complete, PERSON, Person, provider="openai")
+    assert isinstance(found.value, Person)
+    assert found.attempts[-1].finish_reason == "stop"
 
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling"])

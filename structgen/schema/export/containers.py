@@ -264,6 +264,8 @@ def _put_required(writer: Writer, members: Members, schema: Exported, required: 
         known = nullable == properties[name]
         text = f"the key {name!r} becomes required, with null for its absence"
         writer.lose(atom, "required", "stricter" if known else "both", text, *path)
+        if not known:
+            writer.null_if_absent.add(name)
         properties[name] = nullable
 
 

@@ -19,6 +19,7 @@ from structgen.errors import (
 from structgen.schema.export import containers
 from structgen.schema.export import scalars as dialect_scalars
 from structgen.schema.export.dialects import NUMBER_TYPES, Loss, ProviderDialect, dialect
+from structgen.schema.export.readings import Export
 from structgen.schema.export.rules import DEFINITION, violations
 from structgen.schema.export.writer import Exported, Writer
 from structgen.schema.keywords.constants import constants
@@ -59,6 +60,12 @@ def export_schema(
     Raises UnsupportedSchemaError for what a dialect has no way to come near to: recursion where it
     has none, sizes beyond its limits.
     """
+    found = export(schema, to, **options)
+    return found.schema, found.losses
+
+
+def export(schema: Any, to: str | ProviderDialect, **options: Any) -> Export:
+    """The same, with what is needed to read answers back (`export.readings`)."""
     from structgen.schema.coerce import coerce
     from structgen.schema.json_schema import JsonSchema
 
@@ -69,17 +76,20 @@ def export_schema(
         raise SpecError(f"{type(spec).__name__} is no JSON Schema", expected="a JSON Schema")
     spec = replace(spec, schema=rounded(spec.schema))  # providers read numbers as doubles
     exporter = Exporter(spec, dialect(to) if isinstance(to, str) else to)
-    return exporter.root(), tuple(exporter.losses)
+    body = exporter.root()
+    key = WRAPPER_KEY if exporter.wrapped else ""
+    return Export(body, tuple(exporter.losses), key, frozenset(exporter.null_if_absent))
 
 
 class Exporter(Writer):
-    """Writes one schema in one dialect."""
+    """Writes one schema in one dialect. wrapped: whether its value stands in an object."""
 
     def __init__(self, spec: Any, to: ProviderDialect) -> None:
         super().__init__(spec, to)
         self._names: dict[frozenset[Atom], str] = {}
         self._definitions: dict[str, Exported] = {}
         self._open: set[frozenset[Atom]] = set()
+        self.wrapped = False
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -99,6 +109,7 @@ class Exporter(Writer):
             text = f"the root must be an object: the value stands under its key {WRAPPER_KEY!r}"
             self.losses[Loss("#", "type", "both", text)] = None
             body = containers.closed_object({WRAPPER_KEY: body}, self.dialect)
+            self.wrapped = True
         if self._definitions:
             body = body | {"$defs": self._definitions}
         for pointer, keyword, message in violations(body, self.dialect):

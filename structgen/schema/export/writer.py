@@ -16,7 +16,11 @@ Exported = dict[str, Any]
 
 
 class Writer(ABC):
-    """Writes subschemas of one schema in one dialect. losses: what has been lost, each once."""
+    """Writes subschemas of one schema in one dialect.
+
+    losses: what has been lost, each once. null_if_absent: keys that need not be there and are
+    written as required ones, with null for their absence.
+    """
 
     def __init__(self, spec: Any, to: ProviderDialect) -> None:
         self.dialect = to
@@ -27,6 +31,7 @@ class Writer(ABC):
                     raise problem.error
         self.schemas = self.inspection.schemas
         self.losses: dict[Loss, None] = {}
+        self.null_if_absent: set[str] = set()
         self.cases = Cases(self.schemas, self.lose)
         self._optional = 0  # optional keys written so far
 

@@ -78,7 +78,12 @@ NO_FAULT = Fault("")  # where nothing is known
 
 
 def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault:
-    """Why a text that the automaton of `spec` refuses does not fit, or NO_FAULT.
+    """The first of `faults_of`, or NO_FAULT."""
+    return next(faults_of(spec, data, offset, path), NO_FAULT)
+
+
+def faults_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Iterator[Fault]:
+    """Why a text that the automaton of `spec` refuses does not fit, the nearest to there first.
 
     offset, path: the byte at which the automaton stopped, and the JSON Pointer of the value there.
     """
@@ -86,18 +91,21 @@ def fault_of(spec: JsonSchema, data: bytes, offset: int, path: str) -> Fault:
     try:
         value = _read(data, twice)
     except (ValueError, RecursionError):
-        return NO_FAULT
+        return
     if twice:
-        return Fault(f"the key {quoted(twice[0])} stands twice in one object")
+        yield Fault(f"the key {quoted(twice[0])} stands twice in one object")
+        return
     try:
         errors = list(islice(_validator(spec).iter_errors(value), MAX_FAULTS))
     except Exception:  # noqa: BLE001  a library judges schemas here that it may not know
-        return NO_FAULT
+        return
     if not errors:
-        return _spelling(spec, data)
+        yield _spelling(spec, data)
+        return
     steps = [unescape_pointer(token) for token in path.split("/")[1:]]
     stop = Stop(value, steps, data[:offset].rstrip()[-1:], data[offset : offset + 1])
-    return _described(_descended(max(errors, key=stop.nearness), stop), spec)
+    for error in sorted(errors, key=stop.nearness, reverse=True):
+        yield _described(_descended(error, stop), spec)
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -298,7 +306,8 @@ def _descended(error: Any, stop: Stop) -> Any:
     while error.validator in BRANCHES and error.context:
         branches: dict[Any, list[Any]] = {}
         for inner in error.context:
-            branches.setdefault(inner.schema_path[0], []).append(inner)
+            if inner.schema_path:  # none in a branch that is the schema `false`
+                branches.setdefault(inner.schema_path[0], []).append(inner)
         alive = [found for found in branches.values() if not any(map(stop.is_behind, found))]
         if len(alive) != 1:
             break
