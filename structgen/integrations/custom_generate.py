@@ -10,11 +10,10 @@ closed within its limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structgen.errors import GenerationError
 from structgen.generation.distribution import Sampler, row_rng
@@ -23,6 +22,9 @@ from structgen.generation.interfaces import Constraint, Path
 from structgen.generation.result import GenerationResult
 from structgen.generation.row import Request, Row
 from structgen.generation.settings import Settings
+
+if TYPE_CHECKING:
+    import torch
 
 Doubles = npt.NDArray[np.float64]
 #: What transformers prepares for its own loop, and this one makes itself.
@@ -122,6 +124,8 @@ class CustomGenerate:
         config: Any,
         kwargs: dict[str, Any],
     ) -> list[Row]:
+        import torch
+
         settings = self._settings
         if len(input_ids) % len(self._specs):
             raise GenerationError(
@@ -156,6 +160,8 @@ class CustomGenerate:
         return rows
 
     def _write(self, generator: Generator, rows: Sequence[Row], input_ids: torch.Tensor) -> None:
+        import torch
+
         pieces, streamer = generator.decode(rows, self._settings), self._streamer
         if streamer is None:
             for _ in pieces:
@@ -202,6 +208,8 @@ class _ProcessedPath:
 
     def log_weights(self, state: int, ids: npt.NDArray[np.int64], logits: Doubles) -> Doubles:
         """What the processors add to the scores of the tokens that are allowed."""
+        import torch
+
         del state
         count, device = len(self._of.prompts), self._of.prompts.device
         tokens = torch.tensor([self._tokens] * count, device=device)
@@ -270,6 +278,8 @@ def _check_ends(config: Any, known: Sequence[int]) -> None:
 
 def _sequences(prompts: torch.Tensor, texts: Sequence[list[int]], config: Any) -> torch.Tensor:
     """Prompts and texts side by side, with the padding token behind those that are shorter."""
+    import torch
+
     pad = config.pad_token_id
     if pad is None:
         ends = config.eos_token_id
