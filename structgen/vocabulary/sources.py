@@ -17,6 +17,7 @@ from structgen.vocabulary import sentencepiece_file
 from structgen.vocabulary.stored import Stored, key_of
 from structgen.vocabulary.table import MAX_SIZE, Encoder, TokenTable, checked_id
 
+HUB_SECONDS = 5.0  # that the hub may take to answer
 _USUAL_ENDS = ("<|endoftext|>", "<|end_of_text|>")
 _TEXT_PIECES = frozenset(
     {sentencepiece_file.NORMAL, sentencepiece_file.USER_DEFINED, sentencepiece_file.BYTE}
@@ -354,11 +355,33 @@ def load_tokenizer(name: str) -> Any:
     _require("transformers", f"loading the tokenizer {name!r}")
     from transformers import AutoTokenizer
 
-    path = Path(name).expanduser()
+    where, options = place_of(name)
     try:
-        return AutoTokenizer.from_pretrained(str(path) if path.is_dir() else name)
+        return AutoTokenizer.from_pretrained(where, **options)
     except Exception as error:
         raise cannot_load("tokenizer", name, error) from error
+
+
+def place_of(name: str) -> tuple[str, dict[str, Any]]:
+    """A folder, or a name on the hub, with options for `from_pretrained`.
+
+    Where the hub does not answer within HUB_SECONDS, only files that are here are looked for:
+    transformers would try for a minute.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return str(path), {}
+    return name, {} if _hub_answers() else {"local_files_only": True}
+
+
+def _hub_answers() -> bool:
+    from huggingface_hub import constants, get_session
+
+    try:
+        get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
+    except Exception:  # noqa: BLE001  of whichever HTTP library it uses, or because it is offline
+        return False
+    return True
 
 
 def cannot_load(what: str, name: str, error: Exception) -> ModelError:
@@ -367,8 +390,8 @@ def cannot_load(what: str, name: str, error: Exception) -> ModelError:
     return ModelError(
         f"the {what} cannot be loaded ({type(error).__name__}: {first:.200})",
         location=name,
-        hint="give a directory with a model and its tokenizer, or a name on the Hugging Face hub "
-        "that this machine can reach",
+        hint="give a directory with a model and its tokenizer, or a name on the Hugging Face hub, "
+        f"if this machine can reach it within {HUB_SECONDS:g} s",
     )
 
 

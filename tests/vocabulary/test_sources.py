@@ -11,6 +11,8 @@ import importlib.util
 import json
 import pickle
 import re
+import socket
+import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,6 +36,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from structgen.errors import ModelError, VocabularyError
+from structgen.vocabulary import sources
 from structgen.vocabulary.vocabulary import Vocabulary
 
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -769,3 +772,37 @@ def byte_characters() -> dict[int, str]:
         found.update(zip(text.encode(), shown, strict=True))
     assert len(set(found.values())) == len(found) == 256
     return found
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_hub_that_does_not_answer_is_not_waited_for(
+    answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listener that says nothing, or that answers anything at all; then names are looked up."""
+    transformers = pytest.importorskip("transformers")
+    constants = pytest.importorskip("huggingface_hub.constants")
+    asked: list[dict[str, Any]] = []
+
+    def load(name: str, **options: Any) -> str:
+        asked.append(options)
+        return name
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", load)
+    monkeypatch.setattr(sources, "HUB_SECONDS", 0.2 if not answers else 20.0)
+    with socket.socket() as hub:
+        hub.bind(("127.0.0.1", 0))
+        hub.listen()
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{hub.getsockname()[1]}")
+
+        def answer() -> None:
+            with hub.accept()[0] as caller:
+                caller.recv(4096)
+                caller.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        if answers:
+            thread.start()
+        assert sources.load_tokenizer("owner/model") == "owner/model"
+        if answers:
+            thread.join()
+    assert asked == [{} if answers else {"local_files_only": True}]

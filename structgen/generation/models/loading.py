@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.errors import ModelError, StructgenError, VocabularyError
 from structgen.util.versions import warn_of_untested
-from structgen.vocabulary.sources import cannot_load, load_tokenizer
+from structgen.vocabulary.sources import cannot_load, load_tokenizer, place_of
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -136,10 +136,9 @@ def _load_model(name: str, device: Any, dtype: Any) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
-    path = Path(name).expanduser()
-    where = str(path) if path.is_dir() else name
+    where, options = place_of(name)
     try:
-        model = AutoModelForCausalLM.from_pretrained(where, dtype=_dtype(dtype))
+        model = AutoModelForCausalLM.from_pretrained(where, dtype=_dtype(dtype), **options)
         return model.to(_device(device, torch))
     except StructgenError:
         raise
