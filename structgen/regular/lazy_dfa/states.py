@@ -165,12 +165,10 @@ class TableAutomaton(RegexAutomaton):
     search: `kernels.regular.glushkov.Search`, the moves, the hash table of states and the queue.
     New moves are in `search` and `ends` at once; `write_spans` then writes them as spans of code
     points. max_eager_states: it pays to explore all states ahead of need up to so many.
-    at_once: how many states are explored together at first.
     is_kernel_only: kernels find all moves without asking Python.
     """
 
     max_eager_states = 1500
-    at_once = AT_ONCE
     is_kernel_only = False
 
     def __init__(self, start: npt.NDArray[Any], classes: CharacterClasses, *, ends: bool) -> None:
@@ -211,7 +209,7 @@ class TableAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
-        self.find(state, min(max(self.at_once, self.found), MOST_AT_ONCE))
+        self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
         self.write_spans()
 
     def find(self, state: int, count: int) -> None:

@@ -35,11 +35,12 @@ from structgen.regular.expressions.nodes import (
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
-from structgen.regular.lazy_dfa.states import MOST_AT_ONCE, Array
+from structgen.regular.lazy_dfa.states import Array
 
 MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
 WIDE = 6  # expressions side by side from which on stepping through derivatives is slow
+AT_FIRST, LATER = 256, 32  # states that are explored together
 FEW_PARTS = 8  # alternatives of a union that is taken apart
 
 Vector = tuple[Regex, ...]
@@ -72,8 +73,6 @@ class VectorAutomaton(PositionAutomaton):
     outcomes: for each value of `ends` from 1 on, which expressions a text is in that ends so, as
     far as met. open_ended_index: see `nodes.open_ended_index`.
     """
-
-    at_once = MOST_AT_ONCE  # tokens lead to states that combine those of several expressions
 
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError, also where it cannot be seen that no state is dead."""
@@ -121,6 +120,15 @@ class VectorAutomaton(PositionAutomaton):
             order, moves = self.search.order[known : self.found], self.search.moves
             to = moves[order]
             moves[order] = np.where((to >= 0) & (self.ends[to] == 0), -1, to)
+
+    def explore(self, state: int) -> None:
+        """See `RegexAutomaton.explore`.
+
+        At first tokens lead to many states, later on to few of all that combine those of several
+        expressions.
+        """
+        self.find(state, AT_FIRST if self.found < AT_FIRST else LATER)
+        self.write_spans()
 
     def write_spans(self) -> None:
         """See `TableAutomaton.write_spans`; any text may follow only if the outcome stays."""
