@@ -274,7 +274,13 @@ def _with_literal(
 
 # -- a check that takes no search ---------------------------------------------------------------
 
-Claims = dict[str, Expr | frozenset[Value]]  # by key: what its value must fit, or be one of
+
+class Exclusions(list[Expr]):
+    """Expressions of values but for some, which leave infinitely many of those that a key has."""
+
+
+#: by key: what its value must fit, or be one of
+Claims = dict[str, Expr | frozenset[Value] | Exclusions]
 Allowed = dict[str | None, bool]  # by key: whether it may come next; None: a key no clause is about
 
 
@@ -594,17 +600,21 @@ class QuickCheck:
             return bool(left)
         if isinstance(before, frozenset):
             return False
-        joined = conjoin(before or TRUE, child)
-        excludes_only = all(atom.excluded_values for atom in joined)
-        if not (excludes_only and self._infinite(key)):
-            claim = key, joined
-            if claim not in self._by_value_asked:
-                whole = conjoin(self._matcher.child(key), joined)
-                self._by_value_asked[claim] = self._satisfiable(whole)
-            if not self._by_value_asked[claim]:
-                return False
-        asked[key] = joined
-        return True
+        if all(atom.excluded_values for atom in child):
+            if before is None and self._infinite(key):
+                before = asked[key] = Exclusions()
+            if isinstance(before, Exclusions):
+                before.append(child)
+                return True
+        earlier = before if isinstance(before, Exclusions) else [before or TRUE]
+        joined = conjoin(*earlier, child)
+        claim = key, joined
+        if claim not in self._by_value_asked:
+            whole = conjoin(self._matcher.child(key), joined)
+            self._by_value_asked[claim] = self._satisfiable(whole)
+        if self._by_value_asked[claim]:
+            asked[key] = joined
+        return self._by_value_asked[claim]
 
     def _fitting(self, expr: Expr) -> Fitting | None:
         """See `fitting_values`; found once for each expression."""
