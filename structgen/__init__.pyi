@@ -26,6 +26,7 @@ from structgen.grammar.combinators import (
     seq as seq,
     some as some,
 )
+from structgen.grammar.export.export import export_gbnf as export_gbnf
 from structgen.grammar.ir import Indentation as Indentation
 from structgen.grammar.shipped import shipped as shipped
 from structgen.grammar.specs import Ebnf as Ebnf, Gbnf as Gbnf, Lark as Lark

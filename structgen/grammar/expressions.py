@@ -146,8 +146,8 @@ def without_empty(language: Regex) -> Regex:
         return language
     if language is EPSILON:
         return EMPTY
-    if isinstance(language, RegexRepeat) and not language.body.nullable:
-        return repeat_counts(language.body, 1, language.high)
+    if isinstance(language, RegexRepeat):
+        return repeat_counts(without_empty(language.body), 1, language.high)
     if isinstance(language, RegexConcat):
         head, tail = without_empty(language.head), without_empty(language.tail)
         return alt(concat(head, language.tail), tail)

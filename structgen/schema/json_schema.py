@@ -19,6 +19,8 @@ from structgen.util.cancellation import limited
 if TYPE_CHECKING:
     from referencing import Registry
 
+    from structgen.schema.keywords.schemas import Schemas
+    from structgen.schema.machine.machine import JsonMachine
     from structgen.schema.normal_form.forms import NormalForm
     from structgen.spec.partial_json import PartialValue
 
@@ -121,51 +123,7 @@ class JsonSchema(MachineSpec):
 
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
-        from structgen.schema.keywords.schemas import Schemas
-        from structgen.schema.machine.any_value import free_machine
-        from structgen.schema.machine.lexicon import prepared_json
-        from structgen.schema.machine.machine import JsonMachine
-        from structgen.schema.machine.whitespace import layout_of
-
-        layout, gap = layout_of(self.whitespace, self.any_escapes, self.surrogates == "allow")
-        declared = self.property_order == "declared"
-        schemas = Schemas(
-            self.schema,
-            assert_formats=self.formats == "assert",
-            declared=declared,
-            gap=gap,
-            natural=self.natural,
-            patterns=self.patterns,
-            surrogates=self.surrogates == "allow",
-            registry=self.registry,
-        )
-        try:
-            with limited(MAX_WORK):
-                schemas.complete()
-                root = schemas.normal_form(schemas.root)
-                possible = schemas.costs.satisfiable(schemas.root)
-        except RecursionError as error:
-            raise BudgetError(
-                "the schema is nested too deeply", hint="nest subschemas less deeply"
-            ) from error
-        if not possible:
-            raise UnsatisfiableSchemaError(
-                "no JSON value fits the schema",
-                location="#",
-                expected="at least one value",
-                hint="look for constraints that exclude each other",
-            )
-
-        def describe(forms: Iterable[NormalForm]) -> str:
-            from structgen.schema.report.words import Words
-
-            return Words(schemas).values(forms)
-
-        prepared = prepared_json(layout, "natural" if self.natural else "any", declared, gap)
-        free = free_machine(layout, declared, gap)
-        return JsonMachine(
-            root, schemas.normal_form, schemas.costs, layout, describe, prepared, free
-        )
+        return machine_of(self)[0]
 
     def parse(self, text: str) -> Any:
         """The JSON value."""
@@ -215,6 +173,56 @@ class JsonSchema(MachineSpec):
                 documents.items(), default_specification=Specification.OPAQUE
             )
         return cls(**data, registry=registry)
+
+
+def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
+    """The machine that reads the texts of a spec, and the subschemas that it is made from."""
+    from structgen.schema.keywords.schemas import Schemas
+    from structgen.schema.machine.any_value import free_machine
+    from structgen.schema.machine.lexicon import prepared_json
+    from structgen.schema.machine.machine import JsonMachine
+    from structgen.schema.machine.whitespace import layout_of
+
+    layout, gap = layout_of(spec.whitespace, spec.any_escapes, spec.surrogates == "allow")
+    declared = spec.property_order == "declared"
+    schemas = Schemas(
+        spec.schema,
+        assert_formats=spec.formats == "assert",
+        declared=declared,
+        gap=gap,
+        natural=spec.natural,
+        patterns=spec.patterns,
+        surrogates=spec.surrogates == "allow",
+        registry=spec.registry,
+    )
+    try:
+        with limited(MAX_WORK):
+            schemas.complete()
+            root = schemas.normal_form(schemas.root)
+            possible = schemas.costs.satisfiable(schemas.root)
+    except RecursionError as error:
+        raise BudgetError(
+            "the schema is nested too deeply", hint="nest subschemas less deeply"
+        ) from error
+    if not possible:
+        raise UnsatisfiableSchemaError(
+            "no JSON value fits the schema",
+            location="#",
+            expected="at least one value",
+            hint="look for constraints that exclude each other",
+        )
+
+    def describe(forms: Iterable[NormalForm]) -> str:
+        from structgen.schema.report.words import Words
+
+        return Words(schemas).values(forms)
+
+    prepared = prepared_json(layout, "natural" if spec.natural else "any", declared, gap)
+    free = free_machine(layout, declared, gap)
+    machine = JsonMachine(
+        root, schemas.normal_form, schemas.costs, layout, describe, prepared, free
+    )
+    return machine, schemas
 
 
 def load_json(text: str | bytes) -> Any:

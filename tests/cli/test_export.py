@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import structgen as sg
 from structgen.cli.commands import export
 from structgen.cli.main import main
 from structgen.schema.export.dialects import DIALECTS
@@ -51,3 +52,30 @@ def test_a_recursive_schema_is_bad_input_where_there_is_no_recursion(
     out, err = capsys.readouterr()
     assert out == ""
     assert "#/properties/next" in err
+
+
+def test_gbnf_is_a_grammar_of_the_same_texts(
+    person: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can be read again; what it cannot say is an error with its place."""
+    assert main(["export", person, "--for", "gbnf", "--closed", "--whitespace", "compact"]) == 0
+    text = capsys.readouterr().out
+    sg.check(sg.Gbnf(text), '{"name":"Ada","age":36,"role":"admin"}')
+    assert main(["export", person, "--for", "gbnf", "--closed", "--json"]) == 0
+    assert "root ::= " in json.loads(capsys.readouterr().out)["grammar"]
+    assert main(["export", "json", "--for", "gbnf"]) == 0
+    sg.check(sg.Gbnf(capsys.readouterr().out), '{"a": [1]}')
+    assert main(["export", '{"type": "array", "uniqueItems": true}', "--for", "gbnf"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "#/uniqueItems" in err
+
+
+def test_open_objects_are_exported_where_keys_may_come_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without the option they are refused."""
+    assert main(["export", '{"type": "object"}', "--for", "gbnf"]) == 2
+    assert "repeated_keys" in capsys.readouterr().err
+    assert main(["export", '{"type": "object"}', "--for", "gbnf", "--repeated-keys"]) == 0
+    sg.check(sg.Gbnf(capsys.readouterr().out), '{"a": 1, "a": 2}')

@@ -1,4 +1,4 @@
-"""`structgen export`: the nearest schema that a provider accepts, and what was lost."""
+"""`structgen export`: the nearest schema that a provider accepts, and what was lost; or GBNF."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ LABEL = 11  # columns
 
 # The providers' names, without the import of their tables; a test compares the two.
 DIALECTS = ("openai", "anthropic", "gemini", "gemini-openapi")
+GBNF = "gbnf"  # of llama.cpp, which has all of a spec or is refused
 
 COLOURS = {"looser": "yellow", "stricter": "yellow", "both": "yellow", "same": "dim"}
 
@@ -23,13 +24,19 @@ COLOURS = {"looser": "yellow", "stricter": "yellow", "both": "yellow", "same": "
 def add(commands: Any) -> None:
     """Add the command `export`."""
     parser = add_command(
-        commands, "export", "Write the nearest schema that a provider accepts.", run
+        commands, "export", "Write the nearest schema that a provider accepts, or GBNF.", run
     )
     parser.add_argument(
-        "schema", metavar="SCHEMA", help="a JSON Schema file, - for stdin, or module:Model"
+        "schema",
+        metavar="SPEC",
+        help="a JSON Schema file, - for stdin, or module:Model; for gbnf also a grammar",
     )
     parser.add_argument(
-        "--for", dest="dialect", choices=DIALECTS, required=True, help="whose dialect to write"
+        "--for",
+        dest="dialect",
+        choices=(*DIALECTS, GBNF),
+        required=True,
+        help="whose dialect to write; gbnf is llama.cpp's, with the same texts",
     )
     parser.add_argument(
         "--formats",
@@ -38,7 +45,25 @@ def add(commands: Any) -> None:
         help="whether `format` is a constraint that can be lost (default: assert)",
     )
     parser.add_argument(
-        "--json", action="store_true", help='write {"schema": ..., "losses": [...]} instead'
+        "--closed",
+        action="store_true",
+        help="objects have no keys but those that the schema names, where it leaves that open",
+    )
+    parser.add_argument(
+        "--whitespace",
+        metavar="bounded|compact|indented|any|REGEX",
+        default="bounded",
+        help="in gbnf, white space between the parts of JSON (default: bounded)",
+    )
+    parser.add_argument(
+        "--repeated-keys",
+        action="store_true",
+        help="in gbnf, keys without a name may come twice, which it cannot forbid",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help='write {"schema": ..., "losses": [...]} instead, or {"grammar": ...}',
     )
 
 
@@ -47,7 +72,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     import structgen
     from structgen.schema.report.slips import look_for_slips
 
-    spec = inputs.load_spec(args.schema, {"formats": args.formats})
+    options = {"formats": args.formats, "whitespace": args.whitespace, "closed": args.closed}
+    spec = inputs.load_spec(args.schema, options)
+    if args.dialect == GBNF:
+        text = structgen.export_gbnf(spec, repeated_keys=args.repeated_keys)
+        whole = json.dumps({"grammar": text}, ensure_ascii=False, indent=2) if args.json else text
+        terminal.result(whole.rstrip("\n"))
+        return FINE
     look_for_slips(spec, strict=False)  # as compiling does
     schema, losses = structgen.export_schema(spec, args.dialect)
     document: Any = schema

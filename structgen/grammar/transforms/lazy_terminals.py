@@ -259,8 +259,13 @@ def _may_multiply(language: Regex) -> bool:
         case Alt():
             return any(map(_may_multiply, language.parts))
         case Concat():
-            counts = language.head.longest == INFINITE and written(language.tail) > FEW_WRITTEN
-            return counts or _may_multiply(language.head) or _may_multiply(language.tail)
+            behind = written(language)
+            for part in language.parts_in_order:
+                behind -= written(part)
+                counts = part.longest == INFINITE and behind > FEW_WRITTEN
+                if counts or _may_multiply(part):
+                    return True
+            return False
         case SubAutomaton():
             whole = _all_that_matches(language)
             return whole is None or _may_multiply(whole)
@@ -282,7 +287,7 @@ def written(language: Regex, *, lists: bool = True) -> int:
             last = language.low if language.high == INFINITE else language.high
             return max(1, last) * written(language.body, lists=lists)
         case Concat():
-            return written(language.head, lists=lists) + written(language.tail, lists=lists)
+            return sum(written(part, lists=lists) for part in language.parts_in_order)
         case Alt():
             return sum(written(part, lists=lists) for part in language.parts)
         case SubAutomaton():

@@ -177,6 +177,10 @@ class Subschemas(ABC):
                 self._conjunctions[expr] = form
         return form
 
+    def expressions_of(self, form: NormalForm) -> list[Expr]:
+        """The expressions, of those looked at so far, that have a normal form."""
+        return [expr for expr, found in self._conjunctions.items() if found is form]
+
     def strings(self, expr: Expr) -> Regex:
         """The strings that fit; keywords about other types are not looked at.
 
