@@ -55,6 +55,7 @@ PUBLIC_NAMES = [
     "check",
     "compile",
     "errors",
+    "export_gbnf",
     "export_schema",
     "fill_masks",
     "filters",

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from structgen.errors import StructgenError, UnsupportedSchemaError
-from structgen.grammar.analysis.follow_sets import follow_sets, members
-from structgen.grammar.automaton.tables import in_larks_order
+from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.embedded.tokens import Token
 from structgen.grammar.export.json_texts import JsonRules
 from structgen.grammar.export.languages import Languages
@@ -27,6 +26,7 @@ from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.regex import EMPTY, Regex, complement, concat, intersect
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
+from structgen.util.bits import ones
 
 MOST_COMPARED = 10_000  # pairs of states of two terminals that are looked at
 IGNORED = "ignored"
@@ -136,7 +136,7 @@ def _check_lexing(grammar: Grammar) -> None:
             _refuse(terminal, "what it matches depends on what is around it", "no lookaround")
     places = _Places(grammar)
     # the lexer takes the first that matches: of one before another, no lexeme may begin the other's
-    order = {terminal.name: i for i, terminal in enumerate(in_larks_order(grammar))}
+    order = {terminal.name: i for i, terminal in enumerate(grammar.in_larks_order())}
     for i, terminal in enumerate(places.terminals):
         if terminal.nested is not None:
             continue
@@ -165,7 +165,7 @@ class _Places:
         found = 0
         for place in self._places:
             found |= place if place >> i & 1 else 0
-        return [self.terminals[j] for j in members(found & ~(1 << i))]
+        return [self.terminals[j] for j in ones(found & ~(1 << i))]
 
     def begins_behind(self, i: int) -> CharSet | None:
         """The characters that may follow a terminal, None where they are not known.
@@ -178,7 +178,7 @@ class _Places:
             behind = (1 << len(self.terminals)) - 1
             if intersect(concat(language, language), complement(language)).is_empty():
                 behind &= ~(1 << i)
-        found = [self._begins(j) for j in members(behind)]
+        found = [self._begins(j) for j in ones(behind)]
         return None if None in found else union_all([one for one in found if one is not None])
 
     def _begins(self, i: int) -> CharSet | None:

@@ -199,10 +199,10 @@ class JsonRules:
             case Pop():
                 return Step(read, closes=action.terminal)
             case Push():
-                atoms = self._atoms_of(frame)
-                self._note(action.frame, atoms)
-                self._atoms.setdefault(action.waiting, self._atoms[frame])
-                return Step(read, action.waiting, action.frame)
+                made: Any = action  # its frames are the machine's own
+                self._note(made.frame, self._atoms_of(frame))
+                self._atoms.setdefault(made.waiting, self._atoms[frame])
+                return Step(read, made.waiting, made.frame)
             case NewText() if frame.kind == "array" or action.captures:
                 self._refuse_compared(frame)
             case NewText():
