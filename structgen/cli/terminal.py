@@ -7,6 +7,7 @@ set or TERM is `dumb`. Everything else is plain text, so that logs and pipes sta
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import time
@@ -50,6 +51,10 @@ class Terminal:
         """Write a result, or a piece of one, to stdout at once."""
         self.out.write(text + end)
         self.out.flush()
+
+    def json(self, value: object, *, indent: int | None = None) -> None:
+        """Write a result as JSON."""
+        self.result(json.dumps(value, ensure_ascii=False, indent=indent))
 
     def say(self, text: str = "") -> None:
         """Write one line to stderr."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         _write(args.output, data)
         terminal.say(f"wrote {args.output} ({amount(len(data), 'B')})")
     if args.json:
-        terminal.result(json.dumps(found.to_json(), ensure_ascii=False))
+        terminal.json(found.to_json())
     else:
         terminal.result(visible(summary(found)))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from structgen.cli import inputs
@@ -42,12 +41,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         structgen.check(spec, text, exact_layout=True)  # the options say what is meant
     except ValidationError as error:
         if args.json:
-            terminal.result(json.dumps(as_json(error, text), ensure_ascii=False))
+            terminal.json(as_json(error, text))
         elif not args.quiet:
             report(error, text, place, terminal)
         return DOES_NOT_FIT
     if args.json:
-        terminal.result(json.dumps({"fits": True}))
+        terminal.json({"fits": True})
     elif not args.quiet:
         terminal.result(f"{place} {terminal.styled('fits', 'green', on_out=True)}")
     return FITS

@@ -6,7 +6,6 @@ Exit status: 0 fine, 1 warnings or something refused, 2 a broken schema. Remarks
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli import inputs
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return check_grammar(spec, inputs.shown(args.schema), terminal, as_json=args.json)
     report = structgen.support(spec)
     if args.json:
-        terminal.result(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
+        terminal.json(report.to_json(), indent=2)
     else:
         show(report, inputs.shown(args.schema), terminal, everything=args.all)
     return status_of(report)
@@ -65,7 +64,7 @@ def check_grammar(spec: Any, name: str, terminal: Terminal, *, as_json: bool) ->
             for f in found
         ]
         counts = {"rules": len(written), "terminals": len(rules.terminals)}
-        terminal.result(json.dumps({**counts, "findings": entries}, ensure_ascii=False, indent=2))
+        terminal.json({**counts, "findings": entries}, indent=2)
         return DOUBTFUL if found else FINE
     terminal.result(
         f"{name}: {amount(len(written), 'rule')}, {amount(len(rules.terminals), 'terminal')}"

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if not tokens:
         if args.json:
             found = as_json(constraint, state, prefix, args.top)
-            terminal.result(json.dumps(found, ensure_ascii=False))
+            terminal.json(found)
         else:
             describe(constraint, state, prefix, args.top, terminal)
         return ALLOWED
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             {"ids": ids, "text": text_of(data), "allowed": fine, "reason": words}
             for (data, ids), (fine, words) in zip(tokens.items(), verdicts, strict=True)
         ]
-        terminal.result(json.dumps({"fits": True, "tokens": judged}, ensure_ascii=False))
+        terminal.json({"fits": True, "tokens": judged})
     else:
         for _, words in verdicts:
             terminal.result(words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     document: Any = schema
     if args.json:
         document = {"schema": schema, "losses": [asdict(loss) for loss in losses]}
-    terminal.result(json.dumps(document, ensure_ascii=False, indent=2))
+    terminal.json(document, indent=2)
     for loss in () if args.json else losses:
         label = terminal.styled(f"{loss.effect:{LABEL}}", COLOURS[loss.effect])
         terminal.say(f"{label}{visible(loss.pointer)}  {loss.keyword}: {visible(loss.message)}")

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for i, path in enumerate(args.files):
         found = contents(path)
         if args.json:
-            terminal.result(json.dumps(found, ensure_ascii=False))
+            terminal.json(found)
             continue
         if i:
             terminal.result("")

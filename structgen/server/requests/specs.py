@@ -104,24 +104,14 @@ def json_object(param: str) -> Wanted:
     return json_schema(param, {"type": "object"}, "json_object")
 
 
-def regex(param: str, pattern: str) -> Wanted:
-    """Text that matches a pattern from end to end."""
-    return Wanted(param, "regex", pattern, lambda: Regex(pattern))
+def _maker(kind: str, make: Callable[[Any], Any]) -> Callable[[str, Any], Wanted]:
+    return lambda param, content: Wanted(param, kind, content, lambda: make(content))
 
 
-def choice(param: str, texts: list[str]) -> Wanted:
-    """One of some texts."""
-    return Wanted(param, "choice", texts, lambda: Choice(texts))
-
-
-def gbnf(param: str, text: str) -> Wanted:
-    """Text of a grammar in the language of llama.cpp."""
-    return Wanted(param, "gbnf", text, lambda: Gbnf(text))
-
-
-def lark(param: str, text: str) -> Wanted:
-    """Text of a grammar in the language of Lark."""
-    return Wanted(param, "lark", text, lambda: Lark(text))
+regex = _maker("regex", Regex)
+choice = _maker("choice", Choice)
+gbnf = _maker("gbnf", Gbnf)
+lark = _maker("lark", Lark)
 
 
 def grammar(param: str, text: str) -> Wanted:
