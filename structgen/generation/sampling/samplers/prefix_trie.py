@@ -124,14 +124,23 @@ class PrefixTrie:
     def update(self, node: int) -> None:
         """Sum up theta from a node to the root."""
         while node != NONE:
-            log_theta = min(log_sum_exp(self.weights(node)), 0.0)
-            entry = self.nodes[node]
-            if entry.parent == NONE:
-                self.log_theta = log_theta
-            else:
-                above = self.nodes[entry.parent]
-                above.log_theta[above.at(entry.token)] = log_theta
-            node = entry.parent
+            node = self._sum_up(node)
+
+    def update_all(self) -> None:
+        """Sum up theta of all nodes, from below."""
+        for node in reversed(range(len(self.nodes))):
+            self._sum_up(node)
+
+    def _sum_up(self, node: int) -> int:
+        """Write a node's theta into its parent, which is returned."""
+        log_theta = min(log_sum_exp(self.weights(node)), 0.0)
+        entry = self.nodes[node]
+        if entry.parent == NONE:
+            self.log_theta = log_theta
+        else:
+            above = self.nodes[entry.parent]
+            above.log_theta[above.at(entry.token)] = log_theta
+        return entry.parent
 
     def merge(self, other: PrefixTrie) -> None:
         """Learn what another trie for the same knows. GenerationError when it is for another."""
@@ -192,17 +201,6 @@ class PrefixTrie:
                 own = float(np.exp(reach[number]) * -np.expm1(above.log_theta[at]))
                 gain[number] = min(own, gain[entry.parent])  # rounding must not part them
         return gain
-
-    def update_all(self) -> None:
-        """Sum up theta of all nodes, from below."""
-        for number in range(len(self.nodes) - 1, -1, -1):
-            entry = self.nodes[number]
-            log_theta = min(log_sum_exp(self.weights(number)), 0.0)
-            if entry.parent == NONE:
-                self.log_theta = log_theta
-            else:
-                above = self.nodes[entry.parent]
-                above.log_theta[above.at(entry.token)] = log_theta
 
 
 def save_trie(trie: PrefixTrie, path: str | os.PathLike[str]) -> None:
