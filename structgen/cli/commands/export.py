@@ -75,8 +75,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     spec = inputs.load_spec(args.schema, options)
     if args.dialect == GBNF:
         text = structgen.export_gbnf(spec, repeated_keys=args.repeated_keys)
-        whole = json.dumps({"grammar": text}, ensure_ascii=False, indent=2) if args.json else text
-        terminal.result(whole.rstrip("\n"))
+        if args.json:
+            terminal.json({"grammar": text}, indent=2)
+        else:
+            terminal.result(text.rstrip("\n"))
         return FINE
     look_for_slips(spec, strict=False)  # as compiling does
     schema, losses = structgen.export_schema(spec, args.dialect)
