@@ -30,6 +30,7 @@ from structgen.util.bits import ones
 
 MOST_COMPARED = 10_000  # pairs of states of two terminals that are looked at
 IGNORED = "ignored"
+CUT = "GBNF has no lexer: write the terminals so that each text is cut in one way"
 
 
 class GrammarRules:
@@ -106,7 +107,8 @@ class GrammarRules:
             _refuse(
                 terminal,
                 f"a spec of the kind {spec.kind!r} stands inside",
-                "a JSON Schema, a token, or a pattern of texts that are not empty",
+                "a JSON Schema, one token, or a pattern of texts that are not empty",
+                "write it as rules",
             )
         return self._languages.expression(language, spec.kind, lambda: _where(terminal))
 
@@ -120,10 +122,10 @@ def _check_lexing(grammar: Grammar) -> None:
     """Raise UnsupportedSchemaError where it is not shown that the lexer never has a choice."""
     if grammar.layout is not None:
         newline = grammar.terminals[grammar.layout.newline]
-        _refuse(newline, "indentation makes terminals", "no layout")
+        _refuse(newline, "indentation makes terminals", "no layout", "write brackets instead")
     if grammar.final:
         final = grammar.terminals[grammar.final]
-        _refuse(final, "the end of the text stands for it", "no 'final'")
+        _refuse(final, "the end of the text stands for it", "no 'final'", "make it optional")
     if grammar.lalr is not None and grammar.lalr.has_conflicts:
         raise UnsupportedSchemaError(
             "GBNF cannot say it: the parser settles conflicts, so some texts are not read",
@@ -237,11 +239,11 @@ def _where(terminal: Terminal) -> str:
     return str(terminal.place) if terminal.place else ""
 
 
-def _refuse(terminal: Terminal, problem: str, expected: str) -> NoReturn:
+def _refuse(terminal: Terminal, problem: str, expected: str, hint: str = CUT) -> NoReturn:
     raise UnsupportedSchemaError(
         f"GBNF cannot say it: of terminal {terminal}, {problem}",
         keyword=terminal.name,
         location=_where(terminal),
         expected=expected,
-        hint="GBNF has no lexer: write the terminals so that each text is cut in one way",
+        hint=hint,
     )

@@ -23,8 +23,17 @@ from structgen.grammar.expressions import (
     without_empty,
 )
 from structgen.regular.charset import CharSet, one_character
-from structgen.regular.expressions.build import repeat_counts
-from structgen.regular.expressions.nodes import Alt, Chars, Concat, Literal, Repeat, Words
+from structgen.regular.expressions.build import as_repeat, repeat_counts
+from structgen.regular.expressions.nodes import (
+    Alt,
+    And,
+    Chars,
+    Concat,
+    Literal,
+    Repeat,
+    Words,
+    is_length_bound,
+)
 from structgen.regular.regex import INFINITE, Regex, alt, chars, concat
 
 MOST_STATES = 2000  # of one automaton that is written out
@@ -59,6 +68,8 @@ class Languages:
             case Repeat() if not language.body.is_empty():
                 high = None if language.high == INFINITE else language.high
                 return repeated(inner(without_empty(language.body)), language.low, high)
+            case And() if (counted := _counted(language)) is not None:
+                return inner(counted)
         return self._automaton(language, stem, where, spelled)
 
     def _automaton(
@@ -105,6 +116,16 @@ def _states(language: Regex) -> list[Regex] | None:
                 if len(seen) > MOST_STATES:
                     return None
     return list(seen)
+
+
+def _counted(language: And) -> Regex | None:
+    """Characters of one set whose number has further bounds, with all of them; None for others."""
+    bounds = [as_repeat(part) for part in language.parts if is_length_bound(part)]
+    others = [as_repeat(part) for part in language.parts if not is_length_bound(part)]
+    if len(others) != 1 or not isinstance(others[0][0], Chars):
+        return None
+    _, lows, highs = zip(*others, *bounds, strict=True)
+    return repeat_counts(others[0][0], max(lows), min(highs))
 
 
 def _plain(language: Regex, spelled: Spelling) -> Regex:

@@ -211,6 +211,13 @@ def sampled(automaton: Automaton, rng: Random, most: int = 60) -> str:
     return text.decode()
 
 
+def test_a_pattern_and_a_length_are_one_count() -> None:
+    """Not a rule for each length."""
+    schema = {"type": "string", "pattern": "^[a-z]+$", "maxLength": 900}
+    assert sg.export_gbnf(schema) == 'root ::= "\\"" [a-z]{1,900} "\\""\n'
+    check_export({**schema, "minLength": 3, "maxLength": 5})
+
+
 REFUSED: dict[str, tuple[Any, dict[str, Any], str, str]] = {
     "items that differ": (
         {"properties": {"a": {"type": "array", "uniqueItems": True}}, **CLOSED, "type": "object"},
