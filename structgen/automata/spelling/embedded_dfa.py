@@ -30,7 +30,7 @@ from structgen.automata.pushdown.provenance import BEFORE, FREE, PLACE_BITS, UNB
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
-from structgen.regular.expressions.nodes import Chars, Literal, Words, is_open_ended
+from structgen.regular.expressions.nodes import Words, is_open_ended
 from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
     before_far_bounds,
@@ -378,9 +378,8 @@ def _is_wide(text: Text) -> bool:
     Or in patterns, each of which would soon be alone and get an automaton of its own.
     """
     alive = [language for language in text.vector if language is not EMPTY]
-    all_listed = all(isinstance(language, Literal | Words | Chars) for language in alive)
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
-    left = text.role.quoted and not (all_listed or any(map(is_open_ended, alive)))
+    left = text.role.quoted and not any(map(is_open_ended, alive))
     return len(alive) >= (2 if left else most)
 
 

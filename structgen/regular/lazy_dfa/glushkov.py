@@ -248,9 +248,6 @@ def _either(parts: list[Part]) -> Part:
     return Part(first, last, any(part.empty for part in parts))
 
 
-FEW_POSITIONS = 1000  # of a word list: up to so many, all states are found at once
-
-
 class PositionAutomaton(TableAutomaton):
     """A DFA whose states are sets of positions: uint64[S, W] bits."""
 
@@ -261,10 +258,10 @@ class PositionAutomaton(TableAutomaton):
         # any text may come first: no state is dead
         self._open = isinstance(regex, Concat) and regex.head is ANY
         self._listed = isinstance(regex, Words)  # a finite language: no loops
-        self._number(Positions(regex), few=self._listed, ends=regex.nullable)
+        self._number(Positions(regex), ends=regex.nullable)
 
-    def _number(self, positions: Positions, *, few: bool, ends: bool) -> None:
-        """Lay out positions as words. few: there will not be many more states than positions."""
+    def _number(self, positions: Positions, *, ends: bool) -> None:
+        """Lay out positions as words."""
         classes = classes_of(positions.sets)
         width = len(positions.follow) // 64 + 1
         bits = [*positions.follow, positions.start, *positions.universal]
@@ -276,14 +273,6 @@ class PositionAutomaton(TableAutomaton):
         pieces = [piece for run in positions.runs for piece in run.pieces()]
         self._runs = np.array(pieces, np.uint64).reshape(-1, 4)
         self._scratch = np.zeros((len(classes.letters), width), np.uint64)
-        self._few = few and count <= FEW_POSITIONS
-
-    def find(self, state: int, count: int) -> None:
-        """See `TableAutomaton.find`; of a short word list all states, as each call costs."""
-        if self._few and not self.found:
-            self.explore_near(2 * FEW_POSITIONS)
-        else:
-            super().find(state, count)
 
     def _find(self, state: int, count: int) -> None:
         known, now, end = -1, self.found, self.found + count

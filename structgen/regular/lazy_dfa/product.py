@@ -18,7 +18,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.logic import alt
-from structgen.regular.expressions.nodes import Alt, And, Not, Words
+from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.expressions.search import too_costly
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
@@ -54,9 +54,6 @@ class ProductAutomaton(TableAutomaton):
         if any(block.is_vast for block in sets):
             raise TooLargeError
         self._dives = bool(sets)  # search depth first: formats have many states and few dead ends
-        words = any(isinstance(part, Words) for part in parts)
-        # walks along word lists branch soon
-        self._widely = words and all(part.plain for part in parts)
         self.max_eager_states = WORTH_OF_SETS if sets else WORTH
         self._parts = SubAutomatonStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
@@ -119,11 +116,6 @@ class ProductAutomaton(TableAutomaton):
 
     def _find(self, state: int, count: int) -> None:
         end = self.found + count
-        self._find_behind(state, count, end)
-        while self._widely and self.found < min(end, self.size):
-            self._find_behind(self._next(), count, end)  # a branch ended early: go on with another
-
-    def _find_behind(self, state: int, count: int, end: int) -> None:
         k, forgot = kernels("regular.product"), -1  # forgot: states explored at the last `_forget`
         while self.search.queue[state] != 1:
             checkpoint()

@@ -81,8 +81,7 @@ class VectorAutomaton(PositionAutomaton):
         self._vector = vector
         self._places = dict(zip(parts, positions.ends, strict=True))
         self._open = self._listed = False
-        few = all(x is ANY or isinstance(x, Literal | Words) for x in parts)
-        self._number(positions, few=few, ends=False)
+        self._number(positions, ends=False)
         self.open_ended_index = open_ended_index(vector)
         self._codes: dict[Outcome, int] = {}
         self.outcomes: list[Outcome] = []
