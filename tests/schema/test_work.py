@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import string
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import jsonschema
@@ -171,3 +173,60 @@ def test_a_limit_counts_units_and_may_be_raised_from_within() -> None:
     checkpoint(10**9)
     allow(1)
     checkpoint(10**9)
+
+
+def _prefixes(count: int) -> Schema:
+    """Keys that begin in some ways, of which some begin with others, and five at least."""
+    named = {f"^p{i}": {"type": "integer", "minimum": i} for i in range(count)}
+    return {"patternProperties": named, "additionalProperties": False, "minProperties": 5}
+
+
+def _shapes(count: int) -> Schema:
+    """Key patterns that do not overlap, each with a required key of its own in the value."""
+    named = {f"^x{i}_[a-z]+$": {"required": [f"p{i}"]} for i in range(count)}
+    return {"patternProperties": named, "additionalProperties": False}
+
+
+def _listed_objects(count: int) -> Schema:
+    return {"enum": [{"id": i, "name": f"name{i}"} for i in range(count)]}
+
+
+def _listed_arrays(count: int) -> Schema:
+    return {"enum": [[i, f"name{i}"] for i in range(count)]}
+
+
+def calls_to_compile(schema: Schema) -> int:
+    """How many functions are called while a schema is compiled."""
+    made = [0]
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        made[0] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        sg.compile(sg.JsonSchema(schema), BYTES)
+    finally:
+        sys.setprofile(None)
+    return made[0]
+
+
+@pytest.mark.parametrize("made", [_prefixes, _shapes, _listed_objects, _listed_arrays])
+def test_twice_as_many_of_a_kind_take_little_more_than_twice_the_work(
+    made: Callable[[int], Schema],
+) -> None:
+    """No pattern or constant is compared with all others by functions of their own."""
+    calls_to_compile(made(8))  # what is done once in a process
+    few = calls_to_compile(made(100))
+    assert calls_to_compile(made(200)) < 2.2 * few
+
+
+@pytest.mark.parametrize("count", [7, 40])
+def test_the_cheapest_members_of_many_patterns_are_found(count: int) -> None:
+    """The shortest object is as short as one with the shortest keys and values."""
+    constraint = sg.compile({"type": "object", **_prefixes(count)}, BYTES)
+    text = constraint.shortest_completion(constraint.start)
+    jsonschema.validate(json.loads(text), _prefixes(count))
+    keys = sorted(f"p{i}" for i in range(count))
+    values = {key: max(i for i in range(count) if key.startswith(f"p{i}")) for key in keys}
+    members = sorted(len(f'"{key}":{value}') for key, value in values.items())
+    assert len(text) <= len("{}") + sum(members[:5]) + len(",") * 4
