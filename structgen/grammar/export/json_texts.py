@@ -41,6 +41,7 @@ from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.normal_form.expressions import Atom
 from structgen.schema.objects.key_classes import written_key
 from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.util.bits import ones
 from structgen.util.json_pointer import location, unescape_pointer
 
 MOST_FRAMES = 5000  # that are written out
@@ -310,7 +311,7 @@ class JsonRules:
                 body = self._language(left, "key", atoms, self._spelled)
                 key = self._spelled, True, left
                 text = self._rules.helper(key, "key", sequence(body, end))
-                yield text, ("free", mask, is_single(left))
+                yield text, ("free", mask)
                 continue
             listed = few_words(left, MOST_LISTED)
             if listed is None:
@@ -349,8 +350,8 @@ class JsonRules:
 
     def _may_repeat(self, frame: JsonFrame, terminal: Any) -> bool:
         """Whether a key without a name cannot come twice anyway, or may."""
-        if terminal[2]:  # the only one of its class, which comes once
-            return True
+        if all(is_single(frame.others[i - 1]) for i in ones(terminal[1])):
+            return True  # the only one of its class, which is not read again
         matchers = [t.matcher for t in frame.threads]
         counts = any(type(m) is not ObjectMatcher or m.alt.least for m in matchers)
         return self._repeated_keys and not counts
