@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -66,17 +66,15 @@ class Rules:
 
     def __init__(self) -> None:
         self._bodies: dict[str, Expression] = {}
-        self._names: set[str] = {ROOT}
-        self._known: set[str] = set()
+        self._stems: dict[str, str] = {ROOT: ROOT}  # of each name
+        self._known: set[str] = {ROOT}
         self._helpers: dict[Hashable, Name] = {}
 
     def name(self, stem: str, *, known: bool = False) -> str:
         """A new name like `stem`, in the letters that GBNF has. known: whether users know it."""
         stem = re.sub(r"[^a-zA-Z0-9]+", "-", stem).strip("-") or "rule"
-        found, number = stem, 2
-        while found in self._names:
-            found, number = f"{stem}-{number}", number + 1
-        self._names.add(found)
+        found = _free(stem, self._stems)
+        self._stems[found] = stem
         if known:
             self._known.add(found)
         return found
@@ -97,6 +95,7 @@ class Rules:
         """The whole grammar: the rule `root`, then all that it leads to."""
         self._bodies[ROOT] = start
         self._write_helpers_out()
+        self._name_anew()
         order = [ROOT, *(name for name in reversed(self._inner_first()) if name != ROOT)]
         writer = _Writer(self)
         lines = [f"{name} ::= {writer.written(self._bodies[name]).text}\n" for name in order]
@@ -117,6 +116,22 @@ class Rules:
         if isinstance(only, Name) and uses[only.name] == 1 and only.name not in self._known:
             self._bodies[ROOT] = self._bodies[only.name]
 
+    def _name_anew(self) -> None:
+        """Number the helpers that are left without gaps."""
+        order = self._inner_first()
+        taken = self._known.intersection(order)
+        names: dict[str, Expression] = {}
+        bodies: dict[str, Expression] = {}
+        for name in reversed(order):
+            found = name
+            if name not in self._known:
+                found = _free(self._stems[name], taken)
+                taken.add(found)
+            names[name] = Name(found)
+            bodies[found] = self._bodies[name]
+        self._bodies = {name: _replaced(body, names) for name, body in bodies.items()}
+        self._stems = {name: name for name in taken}
+
     def _inner_first(self) -> list[str]:
         """The rules that `root` leads to, each behind those that it uses if there is no loop."""
         found: list[str] = []
@@ -132,6 +147,14 @@ class Rules:
                 seen.add(inner)
                 stack.append((inner, _names(self._bodies[inner])))
         return found
+
+
+def _free(stem: str, taken: Container[str]) -> str:
+    """`stem`, or the first of stem-2, stem-3, ... that is not taken."""
+    found, number = stem, 2
+    while found in taken:
+        found, number = f"{stem}-{number}", number + 1
+    return found
 
 
 def _names(expression: Expression) -> Iterator[str]:
