@@ -348,12 +348,16 @@ class Constraint:
         out = bytearray()
         with self.lock:
             position = self._position(state)
+            passed = {position}
             while len(out) < MAX_FORCED and not self.automaton.is_accepting(position):
                 byte = self.automaton.only_byte(position)
                 if byte < 0:
                     break
                 out.append(byte)
                 position, _ = self.automaton.run(position, bytes((byte,)))
+                if position in passed:  # a circle without a way out, as damaged files may have
+                    break
+                passed.add(position)
         return bytes(out)
 
     def shortest_completion(self, state: int) -> bytes:

@@ -111,9 +111,12 @@ def prompt_ids(generator: Generator, name: str) -> list[int]:
     "options",
     [
         {},
-        {"max_batch_tokens": 5},
+        pytest.param({"max_batch_tokens": 5}, marks=pytest.mark.thorough),
         {"num_blocks": 17, "page_size": 4, "max_batch_tokens": 16, "safety_margin": 0.0},
-        {"per_request_processors": True, "allow_block_sharing": False},
+        pytest.param(
+            {"per_request_processors": True, "allow_block_sharing": False},
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=["together", "prompts in parts", "caches dropped and read again", "other processors"],
 )

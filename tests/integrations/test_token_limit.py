@@ -41,8 +41,13 @@ NESTED = sg.JsonSchema(
 SHORTEST = 22  # tokens of {"name":"","children":[]}
 CALLS = [
     {"do_sample": False},
-    {"do_sample": True, "temperature": 3.0, "num_return_sequences": 4},
-    {"do_sample": True, "top_k": 0, "num_return_sequences": 4},
+    pytest.param(
+        {"do_sample": True, "temperature": 3.0, "num_return_sequences": 4},
+        marks=pytest.mark.thorough,
+    ),
+    pytest.param(
+        {"do_sample": True, "top_k": 0, "num_return_sequences": 4}, marks=pytest.mark.thorough
+    ),
     {"do_sample": False, "num_beams": 4, "num_return_sequences": 4},
 ]
 

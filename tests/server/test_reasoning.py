@@ -116,6 +116,7 @@ def test_chats_have_reasoning_and_answer(client: Any) -> None:
     assert "".join(thoughts) == whole.message.reasoning_content != ""
 
 
+@pytest.mark.thorough
 def test_responses_have_an_item_of_reasoning(client: Any) -> None:
     """In front of the message, with its tokens counted and events of its own."""
     fields: dict[str, Any] = {
