@@ -32,7 +32,7 @@ from structgen.grammar.shipped import shipped as shipped
 from structgen.grammar.specs import Ebnf as Ebnf, Gbnf as Gbnf, Lark as Lark
 from structgen.integrations.custom_generate import CustomGenerate as CustomGenerate
 from structgen.integrations.huggingface import LogitsProcessor as LogitsProcessor
-from structgen.integrations.providers import ask as ask, ask_async as ask_async
+from structgen.integrations.providers.ask import ask as ask, ask_async as ask_async
 from structgen.schema.export.export import export_schema as export_schema
 from structgen.schema.json_schema import JsonSchema as JsonSchema
 from structgen.schema.report.support import support as support

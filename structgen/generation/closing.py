@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 
 from structgen.automata.interface import DEAD
-from structgen.errors import GenerationError
+from structgen.errors import GenerationError, NoTokenError, TruncatedError
 from structgen.generation.interfaces import Constraint
 from structgen.vocabulary.vocabulary import Vocabulary
 
@@ -99,6 +99,26 @@ class Closer:
         if tokens is not None:
             self._verify(state, tokens)
         return tokens
+
+    def check(self, state: int, budget: int, label: str = "") -> None:
+        """Raise unless the text can be ended from `state` with at most `budget` more tokens.
+
+        TruncatedError, or NoTokenError where no tokens write an end. label: the place in the error.
+        """
+        if self.fits(state, budget):
+            return
+        plan = self.plan(state)
+        if plan is None:
+            raise NoTokenError(
+                "no tokens of the vocabulary write the shortest text that fits the spec",
+                location=label,
+                hint="check that the vocabulary has a token for every byte",
+            )
+        raise TruncatedError(
+            f"the shortest text that fits needs {len(plan)} tokens, and {budget} are left",
+            location=label,
+            expected=f"max_tokens of at least {len(plan)} within the model's context",
+        )
 
     def _verify(self, state: int, tokens: tuple[int, ...]) -> None:
         reached = state

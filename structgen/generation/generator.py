@@ -193,6 +193,12 @@ class Generator:
         """
         chat = self.chat if settings.chat is None else settings.chat
         ids = encode_prompt(self.tokenizer, prompt, chat, settings.system, tools)
+        return self.request_of(ids, spec, settings, label)
+
+    def request_of(
+        self, ids: tuple[int, ...], spec: Any, settings: Settings, label: str = ""
+    ) -> Request:
+        """The same for the tokens of a prompt."""
         context = self.target.context
         if context is not None and len(ids) >= context:
             raise ModelError(

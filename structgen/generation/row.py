@@ -96,7 +96,7 @@ class Row:
         self._marks: list[tuple[int, int]] = []  # for stop sequences: each token's offset and state
         self._paths = [t.begin(request.prompt, request.constraint) for t in request.transforms]
         if request.on_truncation == "close":
-            self._check_budget()
+            request.closer.check(self.state, request.budget, request.label)
         if request.stop == "complete" and request.closer.complete(self.state):
             self.finish = "complete"
 
@@ -309,23 +309,6 @@ class Row:
     def _end(self, reason: FinishReason) -> None:
         self.finish = reason
         self._text.end()
-
-    def _check_budget(self) -> None:
-        request = self.request
-        if request.closer.fits(self.state, request.budget):
-            return
-        plan = request.closer.plan(self.state)
-        if plan is None:
-            raise NoTokenError(
-                "no tokens of the vocabulary write the shortest text that fits the spec",
-                location=request.label,
-                hint="check that the vocabulary has a token for every byte",
-            )
-        raise TruncatedError(
-            f"the shortest text that fits needs {len(plan)} tokens, and {request.budget} are left",
-            location=request.label,
-            expected=f"max_tokens of at least {len(plan)} within the model's context",
-        )
 
     def _fail_truncated(self) -> NoReturn:
         raise TruncatedError(

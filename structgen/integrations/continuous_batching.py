@@ -17,16 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from transformers.generation.continuous_batching import cb_logits_processors
 
-from structgen.constraint.batch import fill_each
 from structgen.constraint.compiler import compile as compile_spec
 from structgen.constraint.constraint import Constraint
-from structgen.errors import GenerationError, NoTokenError, StructgenError, VocabularyError
+from structgen.errors import GenerationError, StructgenError, VocabularyError
 from structgen.integrations.huggingface import elsewhere, vocabulary_for
-from structgen.integrations.matcher import Follower, Matcher
+from structgen.integrations.matcher import Follower, Matcher, fill_each_matcher
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
 from structgen.vocabulary.vocabulary import Vocabulary
@@ -144,16 +142,8 @@ class ContinuousBatchingProcessor(cb_logits_processors.ContinuousBatchingLogitsP
             except StructgenError as error:
                 errors[i] = error
         places = [*matchers]
-        made = np.empty((len(places), self.vocabulary.words), np.int32)
-        constraints = [matchers[i].constraint for i in places]
-        failed = fill_each(constraints, [matchers[i].state for i in places], made)
-        rows[places] = made
-        errors.update((places[k], error) for k, error in failed.items())
-        for i in set(places) - errors.keys():
-            try:
-                matchers[i].finish_row(rows[i])
-            except NoTokenError as error:
-                errors[i] = error
+        failed = fill_each_matcher([*matchers.values()], rows, places)
+        errors |= {places[k]: error for k, error in failed.items()}
         for i, reason in errors.items():
             states[i].error = str(reason)
             rows[i] = 0

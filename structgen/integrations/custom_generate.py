@@ -10,17 +10,18 @@ closed within its limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.errors import GenerationError
-from structgen.generation.distribution import Sampler, row_rng
+from structgen.generation.distribution import row_rng
 from structgen.generation.generator import Generator
 from structgen.generation.interfaces import Constraint, Path
 from structgen.generation.result import GenerationResult
-from structgen.generation.row import Request, Row
+from structgen.generation.row import Row
 from structgen.generation.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _PREPARED = {
     "use_cache",
 }
 _LIMITS = {"EosTokenCriteria", "MaxLengthCriteria"}  # which masks and budget keep
-#: Processors that a `Sampler` stands for, if they come in its order, and the names of their values.
+#: Processors that settings stand for, if they come in their order, and the names of their values.
 _WARPERS = {
     "TemperatureLogitsWarper": "temperature",
     "TopKLogitsWarper": "top_k",
@@ -126,35 +127,27 @@ class CustomGenerate:
     ) -> list[Row]:
         import torch
 
-        settings = self._settings
         if len(input_ids) % len(self._specs):
             raise GenerationError(
                 f"there are {len(input_ids)} rows for {len(self._specs)} specs",
                 expected="the same number of rows for each spec",
             )
         share = len(input_ids) // len(self._specs)
-        known = [generator.specs.get(spec, strict=settings.strict) for spec in self._specs]
         mask = kwargs.get("attention_mask")
-        width, context = input_ids.shape[1], generator.target.context
+        width = input_ids.shape[1]
         sampler, rest = _split(list(processors), sampled=config.do_sample)
+        settings = replace(self._settings, max_tokens=config.max_length - width, **sampler)
         seed = int(torch.randint(2**31, ()))
         rows = []
         for i, ids in enumerate(input_ids.tolist()):
             kept = [True] * width if mask is None else mask[i].bool().tolist()
             prompt = tuple(token for token, keep in zip(ids, kept, strict=True) if keep)
-            constraint, closer = known[i // share]
-            room = config.max_length - width
-            request = Request(
-                prompt=prompt,
-                constraint=constraint,
-                closer=closer,
-                sampler=sampler,
-                budget=room if context is None else min(room, context - len(prompt)),
-                stop=settings.stop,
-                on_truncation=settings.on_truncation,
-                label=f"row {i}" if len(input_ids) > 1 else "",
-                transforms=(_Processors(rest, input_ids, i),) if rest else (),
-                stop_sequences=tuple(settings.stop_sequences),
+            transforms = [_Processors(rest, input_ids, i)] if rest else []
+            request = generator.request_of(
+                prompt,
+                self._specs[i // share],
+                replace(settings, transforms=transforms),
+                f"row {i}" if len(input_ids) > 1 else "",
             )
             rows.append(Row(request, row_rng(seed, i)))
         return rows
@@ -181,8 +174,8 @@ class CustomGenerate:
     def _ended(self, row: Row) -> list[int]:
         """The tokens of a text, with an end token where nothing else could follow."""
         ends = row.request.constraint.vocabulary.eos_ids
-        told = row.finish == "eos" or not row.remaining or not ends
-        return row.tokens if told else [*row.tokens, min(ends)]
+        whole = row.finish == "eos" or not row.remaining or not ends
+        return row.tokens if whole else [*row.tokens, min(ends)]
 
 
 class _Processors:
@@ -228,16 +221,16 @@ class _ProcessedPath:
         self._tokens.append(token)
 
 
-def _split(processors: list[Any], *, sampled: bool) -> tuple[Sampler, list[Any]]:
-    """The last processors as a `Sampler`, and those before them, which stay what they are."""
+def _split(processors: list[Any], *, sampled: bool) -> tuple[dict[str, Any], list[Any]]:
+    """The last processors as settings of a sampler, and those before them as they are."""
     if not sampled:
-        return Sampler(temperature=0), processors
+        return {"temperature": 0.0}, processors
     order, values = list(_WARPERS), dict[str, Any]()
     while processors and type(processors[-1]).__name__ in order:
         name = type(processors[-1]).__name__
         values[_WARPERS[name]] = getattr(processors.pop(), _WARPERS[name])
         order = order[: order.index(name)]
-    return Sampler(**values), processors
+    return values, processors
 
 
 def _check(config: Any, criteria: Any, kwargs: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ class LogitsProcessor:
     tokenizer: that of the model. Its vocabulary is read once, and gets as wide as the logits.
     eos_ids: the ids that end a text, where the model ends at others than the tokenizer's own.
     prompt_length: padded length of the prompts; without it the first call tells.
-    max_new_tokens: that of the call of `generate`, which a processor is not told. With it, texts
+    max_new_tokens: that of the call of `generate`, which a processor does not see. With it, texts
     are closed within that many tokens: see `structgen.integrations.token_limit`.
 
     The vocabulary of a constraint must be as wide as the model's logits and name all end tokens, as

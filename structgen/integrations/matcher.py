@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import DEAD
-from structgen.constraint.batch import fill_masks
+from structgen.constraint.batch import fill_each
 from structgen.constraint.constraint import FINAL
 from structgen.errors import ArgumentError, NoTokenError, VocabularyError
 from structgen.generation.interfaces import Constraint
@@ -140,20 +140,36 @@ def fill_matchers(
     """`Matcher.fill` for many texts at once: that of matchers[i] to rows[i], or to rows[places[i]].
 
     rows: int32[m, words], where words are those of the host's masks: bits beyond the vocabulary are
-    cleared. VocabularyError where they are too few.
+    cleared. VocabularyError where they are too few. Where a row cannot be made, all others are
+    written before its error is raised.
     """
+    errors = fill_each_matcher(matchers, rows, places)
+    if errors:
+        raise errors[min(errors)]
+
+
+def fill_each_matcher(
+    matchers: Sequence[Matcher], rows: npt.NDArray[Any], places: Sequence[int] | None = None
+) -> dict[int, Exception]:
+    """`fill_matchers`, but errors of rows are returned, by the number of the matcher."""
     if not matchers:
-        return
+        return {}
     words = _needed(matchers[0].constraint.vocabulary.words, rows)
     found = rows[: len(matchers), :words]
     if places is not None:
         found = np.empty((len(matchers), words), rows.dtype)
-    fill_masks([one.constraint for one in matchers], [one.state for one in matchers], found)
-    for one, row in zip(matchers, found, strict=True):
-        one.finish_row(row)
+    constraints, states = [one.constraint for one in matchers], [one.state for one in matchers]
+    errors = fill_each(constraints, states, found)
+    for i, one in enumerate(matchers):
+        if i not in errors:
+            try:
+                one.finish_row(found[i])
+            except NoTokenError as error:
+                errors[i] = error
     if places is not None:
         rows[places, :words] = found
     rows[slice(len(matchers)) if places is None else places, words:] = 0
+    return errors
 
 
 def _needed(words: int, rows: npt.NDArray[Any]) -> int:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
-from structgen.errors import TruncatedError, UnclosedTextWarning
+from structgen.errors import UnclosedTextWarning
 from structgen.generation.closing import Closer, Speller
 from structgen.generation.interfaces import Constraint
 
 if TYPE_CHECKING:
     import torch
 
-ROOM = 32  # tokens beyond twice those of the shortest ending: where there are more, it is not near
+SPARE = 32  # tokens beyond twice those of the shortest ending: where there are more, it is not near
 NEAR, FAR = (
     64,
     16,
@@ -29,22 +29,17 @@ NEAR, FAR = (
 class TokenLimit:
     """A limit of tokens for the texts of one constraint.
 
-    Where the limit is near, only tokens that were tried stay, and the first of the shortest ending.
-    Elsewhere a token with a low score might still begin more than can be ended: then there is an
-    UnclosedTextWarning. TruncatedError where not even the shortest text has room.
+    Where the limit is near, only tokens stay that were tried and leave enough, or if there is none
+    the first of the shortest ending. Elsewhere a token with a low score might still begin more than
+    can be ended: then there is an UnclosedTextWarning. TruncatedError where the shortest text is
+    longer than the limit, NoTokenError where no tokens write it.
     """
 
     def __init__(self, constraint: Constraint, tokens: int) -> None:
         self._constraint = constraint
         self._closer = Closer(constraint, Speller(constraint.vocabulary))
         self._tokens = tokens
-        if not self._closer.fits(constraint.start, tokens):
-            plan = self._closer.plan(constraint.start)
-            needed = "more" if plan is None else str(len(plan))
-            raise TruncatedError(
-                f"the shortest text that fits needs {needed} tokens, and the limit is {tokens}",
-                expected=f"a limit of at least {needed} tokens",
-            )
+        self._closer.check(constraint.start, tokens)
 
     def restrict(self, scores: torch.Tensor, state: int, written: int) -> None:
         """Mask tokens of a row in place, float[V], which has the mask of `state` already.
@@ -54,7 +49,7 @@ class TokenLimit:
         left = self._tokens - written
         if state in {DEAD, FINAL} or left < 1:
             return
-        near = not self._closer.fits(state, (left - ROOM) // 2)
+        near = not self._closer.fits(state, (left - SPARE) // 2)
         best = scores.topk(min(NEAR if near else FAR, len(scores)))
         tried = [
             token

@@ -82,7 +82,7 @@ def test_maskbench_reads_instances_token_by_token(tokenizer: Any) -> None:
     """As its runner does: valid ones to their ends, others up to where they break."""
     if not installed("maskbench"):
         module("maskbench.engine", Engine=_Engine)
-    from structgen.integrations.maskbench import StructgenEngine
+    from structgen.integrations.evaluations.maskbench import StructgenEngine
 
     engine: Any = StructgenEngine()
     engine.tokenizer = tokenizer
@@ -122,7 +122,10 @@ def test_json_schema_bench_gets_a_text_its_times_and_how_it_went(tokenizer: Any)
             DecodingStatus=_Status,
             DecodingStatusCode=_Codes,
         )
-    from structgen.integrations.json_schema_bench import StructgenConfig, StructgenEngine
+    from structgen.integrations.evaluations.json_schema_bench import (
+        StructgenConfig,
+        StructgenEngine,
+    )
 
     engine: Any = StructgenEngine(StructgenConfig(Generator(build_model(tokenizer), tokenizer)))
     output = output_for(SCHEMA)

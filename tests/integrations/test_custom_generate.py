@@ -97,7 +97,7 @@ def test_samples_fit_and_follow_torchs_seed(model: Any, tokenizer: Any) -> None:
 
 
 def test_samplers_of_the_call_are_ours() -> None:
-    """Warpers at the end of the list become a Sampler; what stands before them stays."""
+    """Warpers at the end of the list become settings; what stands before them stays."""
     from transformers.generation import logits_process
 
     from structgen.integrations import custom_generate
@@ -110,14 +110,13 @@ def test_samplers_of_the_call_are_ours() -> None:
         made.TopPLogitsWarper(0.8),
         made.MinPLogitsWarper(0.1),
     ]
-    sampler, rest = custom_generate._split([penalty, *warpers], sampled=True)
-    assert (sampler.temperature, sampler.top_k, sampler.top_p, sampler.min_p) == (0.5, 3, 0.8, 0.1)
+    values, rest = custom_generate._split([penalty, *warpers], sampled=True)
+    assert values == {"temperature": 0.5, "top_k": 3, "top_p": 0.8, "min_p": 0.1}
     assert rest == [penalty]
-    sampler, rest = custom_generate._split([warpers[1], warpers[0]], sampled=True)
-    assert (sampler.temperature, sampler.top_k, rest) == (0.5, None, [warpers[1]])
-    sampler, rest = custom_generate._split([penalty], sampled=False)
-    assert sampler.greedy
-    assert rest == [penalty]
+    values, rest = custom_generate._split([warpers[1], warpers[0]], sampled=True)
+    assert (values, rest) == ({"temperature": 0.5}, [warpers[1]])
+    values, rest = custom_generate._split([penalty], sampled=False)
+    assert (values, rest) == ({"temperature": 0.0}, [penalty])
 
 
 def test_a_text_is_closed_within_its_limit(model: Any, tokenizer: Any) -> None:

@@ -23,7 +23,7 @@ def test_lm_eval_gets_texts_that_fit(tmp_path: Path) -> None:
     lm_eval = pytest.importorskip("lm_eval")
     from lm_eval.tasks import TaskManager
 
-    from structgen.integrations.lm_eval import StructgenLM
+    from structgen.integrations.evaluations.lm_eval import StructgenLM
 
     rows = [{"json_schema": json.dumps(schema)} for schema in (SCHEMA, {"type": "boolean"})]
     data = tmp_path / "rows.jsonl"

@@ -91,7 +91,7 @@ def test_every_text_is_whole(model: Any, tokenizer: Any, options: dict[str, Any]
 
 def test_a_limit_below_the_shortest_text_is_refused(tokenizer: Any) -> None:
     """When the processor is made, with both numbers."""
-    with pytest.raises(TruncatedError, match=f"needs {SHORTEST} tokens, and the limit is 5"):
+    with pytest.raises(TruncatedError, match=f"needs {SHORTEST} tokens, and 5 are left"):
         sg.LogitsProcessor(NESTED, tokenizer, max_new_tokens=5)
 
 

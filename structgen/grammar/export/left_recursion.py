@@ -4,7 +4,8 @@ Only rules that can begin with themselves are changed, by the left-corner transf
 and P. Lewis, 1970) over their group, the rules that lead to each other that way. For A and B of a
 group, A\B is what is left of an A that has begun with a B: it may end where B is A, and goes on
 with `tail` and A\D for each rule D -> B tail. Empty texts are apart: in a group each rule is
-written without the empty text, and is optional where it is used.
+written without the empty text, and is optional where it is used. (`transforms.left_corner` does
+this for the parser, to items; here rules with names are wanted, and as few new ones as can be.)
 """
 
 from __future__ import annotations

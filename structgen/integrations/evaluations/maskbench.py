@@ -1,6 +1,6 @@
 """structgen as an engine of MaskBench, the benchmark of masks in guidance-ai/jsonschemabench.
 
-    python -m structgen.integrations.maskbench --tokenizer MODEL data/  # in its folder `maskbench`
+    cd maskbench; python -m structgen.integrations.evaluations.maskbench --tokenizer MODEL data/
 
 The options are those of MaskBench's own runner, which picks its engines by a flag for each.
 """

@@ -1,6 +1,6 @@
 """structgen as a model of lm-eval, for tasks whose documents have a JSON Schema.
 
-from structgen.integrations.lm_eval import StructgenLM
+from structgen.integrations.evaluations.lm_eval import StructgenLM
 lm_eval.simple_evaluate(model=StructgenLM(MODEL), tasks=["jsonschema_bench_easy"])
 """
 

@@ -29,7 +29,7 @@ from structgen.errors import (
 from structgen.generation.checks import check_count
 from structgen.generation.prompts import Message, Prompt, is_conversation
 from structgen.grammar.specs import Ebnf, Gbnf, Lark
-from structgen.integrations.provider_clients import Reply, Request, reply_of, sender_of
+from structgen.integrations.providers.clients import Reply, Request, reply_of, sender_of
 from structgen.integrations.requests import check_spec
 from structgen.schema.coerce import coerce
 from structgen.schema.export.dialects import Loss, ProviderDialect, dialect

@@ -1,7 +1,7 @@
 """structgen as an engine of JSONSchemaBench's own runner, epfl-dlab/jsonschemabench.
 
 from core.bench import bench  # in its folder
-from structgen.integrations.json_schema_bench import StructgenConfig, StructgenEngine
+from structgen.integrations.evaluations.json_schema_bench import StructgenConfig, StructgenEngine
 
 bench(StructgenEngine(StructgenConfig(model=MODEL)), ["Github_easy"], limit=100)
 """

@@ -1,0 +1,1 @@
+"""structgen as a model or engine of other people's evaluations."""

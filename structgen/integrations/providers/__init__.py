@@ -1,0 +1,1 @@
+"""Answers that fit, from APIs that take no masks."""
