@@ -27,7 +27,7 @@ WRITABLE: Regex = complement(concat(ANY, chars(_HIGH), chars(STAND_INS - _HIGH),
 # patterns of `re`, which compiles them when they are needed
 _LONE = "[\ud800-\udfff]"
 _UNWRITABLE = "[\ud800-\udbff][\udc00-\udfff]|[\U0010f800-\U0010ffff]"
-_TOLD_APART = r"[\ud800-\udfff]|\\u\{?0*[dD][89a-fA-F]"
+_NAMED = r"[\ud800-\udfff]|\\u\{?0*[dD][89a-fA-F]"
 _SPECIAL = "[\ud800-\udfff\U0010f800-\U0010ffff]"
 _WITH_SURROGATES = frozenset(("C", "Cs", "Other", "Surrogate", "Any", "Assigned"))
 
@@ -54,9 +54,9 @@ def property_members(name: str, found: CharSet) -> CharSet:
     return found | STAND_INS if has_surrogates else found - STAND_INS
 
 
-def tells_apart(pattern: str) -> bool:
-    """Whether a pattern names surrogates, so that it may tell them from each other."""
-    return re.search(_TOLD_APART, pattern) is not None
+def names_surrogates(pattern: str) -> bool:
+    """Whether a pattern names surrogates, so that it may treat some of them differently."""
+    return re.search(_NAMED, pattern) is not None
 
 
 def escaped(pattern: str) -> str:

@@ -21,7 +21,7 @@ from structgen.errors import (
     SpecError,
     UnsupportedSchemaError,
 )
-from structgen.regular.lone_surrogates import WRITABLE, escaped, tells_apart
+from structgen.regular.lone_surrogates import WRITABLE, escaped, names_surrogates
 from structgen.regular.regex import ANY, EMPTY, Regex, intersect
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.pattern import parse
@@ -284,7 +284,7 @@ class Subschemas(ABC):
     def _parsed(self, text: str) -> Regex:
         """The language of a pattern for strings that may have unpaired surrogates."""
         found = parse(escaped(text), dialect=self.patterns, surrogates=True)
-        return intersect(found, WRITABLE) if tells_apart(text) else found
+        return intersect(found, WRITABLE) if names_surrogates(text) else found
 
 
 def kind_of(value: Any) -> str:
