@@ -157,7 +157,7 @@ def test_health_models_and_metrics(serving: Serving, client: Any) -> None:
 
 @pytest.fixture(scope="module")
 def limited(generator: Any) -> Iterator[Serving]:
-    """A server with two keys: one may do little, the other much."""
+    """A server with keys: one may do little, another much."""
     from structgen.server.settings import Limits, ServerSettings, Tenant
 
     little = Limits(
@@ -170,7 +170,8 @@ def limited(generator: Any) -> Iterator[Serving]:
     )
     keys = {
         "little-key": Tenant("little", little),
-        "much-key": Tenant("much", Limits(seconds=1.0)),
+        "much-key": Tenant("much", Limits()),
+        "hasty-key": Tenant("hasty", Limits(seconds=0.1)),
         "states-key": Tenant("states", Limits(states=20)),
     }
     with served(generator, ServerSettings(keys=keys, rows=2, waiting=2)) as found:
@@ -240,7 +241,7 @@ def test_a_request_ends_when_its_time_is_up(limited: Serving) -> None:
     """With an error, in a stream as well; and its row is free."""
     import openai
 
-    with limited.client("much-key") as client:
+    with limited.client("hasty-key") as client:
         with pytest.raises(openai.APIStatusError) as caught:
             ask(client, extra_body=LONG, max_tokens=900)
         assert (caught.value.status_code, caught.value.code) == (504, "timeout")
