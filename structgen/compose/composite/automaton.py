@@ -26,6 +26,7 @@ from structgen.compose.composite.completions import CompositeEnds
 from structgen.compose.composite.layout import Composed, Hub, Layout, Thread, Threads
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
+from structgen.grammar.embedded.tokens import Token, TokenSpecials
 
 MAX_THREADS = 4096  # read side by side at one position
 
@@ -40,6 +41,9 @@ class Composite(JoinedAutomaton[tuple[bool, Threads]]):
         first = self.layout.spec(spec, Hub(final=True))
         self.parts = self.layout.parts
         super().__init__()
+        inners = self.layout.automata
+        self.reads_tokens = any(inner.reads_tokens for inner in inners)
+        self.named_tokens = tuple(token for inner in inners for token in inner.named_tokens)
         self._behind: dict[int, tuple[bool, Threads]] = {}
         if saved is None:
             parts, end = first.closure()
@@ -117,24 +121,58 @@ class Composite(JoinedAutomaton[tuple[bool, Threads]]):
         return super().only_byte(at)
 
     def specials(self, at: int) -> Mapping[bytes, int]:
-        """Special tokens whose text stands in a literal of the spec; see `Automaton.specials`."""
+        """Special tokens that parts name, or whose text stands in a literal of the spec.
+
+        See `Automaton.specials`.
+        """
+        if self.reads_tokens:
+            return _Tokens(self, at)
         threads = self._positions[at][1]
         if not any(isinstance(self.parts[part].automaton, Scan) for part, _ in threads):
             return {}
         return Spelled(self, at)
 
-    def after_special(self, at: int, text: bytes) -> int:
-        """The position after a special token with that text, or DEAD."""
+    def ways(self, at: int) -> list[tuple[Token | bytes, Thread]]:
+        """What tokens stand for themselves at a position, and the thread behind each."""
+        found: list[tuple[Token | bytes, Thread]] = []
+        for part, inner in self._positions[at][1]:
+            automaton = self.parts[part].automaton
+            special = {} if isinstance(automaton, Scan) else automaton.specials(inner)
+            named = special.pairs() if isinstance(special, TokenSpecials) else special.items()
+            found += [(way, (part, after)) for way, after in named]
+        return found
+
+    def spelled(self, at: int, text: bytes) -> list[Thread]:
+        """The threads behind a special token whose text stands in literals of the spec."""
         found: list[Thread] = []
         for part, inner in self._positions[at][1]:
             automaton = self.parts[part].automaton
-            if isinstance(automaton, Scan):
-                after = automaton.table.spelled(inner, text)
-            else:
-                after = automaton.specials(inner).get(text, DEAD)
+            after = automaton.table.spelled(inner, text) if isinstance(automaton, Scan) else DEAD
             if after >= 0:
                 found.append((part, after))
-        return self._closed(found) if found else DEAD
+        return found
+
+    def pieces(self, at: int) -> Iterator[bytes]:
+        """What special tokens may stand for in the literals of the spec."""
+        scans = [(self.parts[part].automaton, inner) for part, inner in self.threads(at)]
+        found = [a.table.pieces(inner) for a, inner in scans if isinstance(a, Scan)]
+        return iter(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def behind_threads(self, threads: list[Thread]) -> int:
+        """The position of some threads, or DEAD."""
+        return self._closed(threads) if threads else DEAD
+
+    def after_special(self, at: int, text: bytes) -> int:
+        """The position after a special token with that text, or DEAD."""
+        named = [thread for way, thread in self.ways(at) if way == text]
+        return self.behind_threads([*named, *self.spelled(at, text)])
+
+    def joined(self, one: int, other: int) -> int:
+        """The position of two, either of which may be DEAD."""
+        if min(one, other) < 0:
+            return max(one, other)
+        (final, threads), (ends, others) = self._positions[one], self._positions[other]
+        return self._closed([*threads, *others], True if final or ends else None)
 
     def core(self, at: int) -> Hashable:
         """See `Automaton.core`."""
@@ -218,14 +256,32 @@ class Spelled(Mapping[bytes, int]):
         return True
 
     def __iter__(self) -> Iterator[bytes]:
-        parts = self._composite.parts
-        threads = self._composite.threads(self._at)
-        scans = [(parts[part].automaton, inner) for part, inner in threads]
-        found = [a.table.pieces(inner) for a, inner in scans if isinstance(a, Scan)]
-        return iter(dict.fromkeys(itertools.chain.from_iterable(found)))
+        return self._composite.pieces(self._at)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class _Tokens(TokenSpecials):
+    """The tokens at a position of a spec that names some of them by number or text."""
+
+    def __init__(self, composite: Composite, at: int) -> None:
+        ways: list[tuple[Token | bytes, Any]] = [*composite.ways(at)]
+        ways += [
+            (text, thread)
+            for text in composite.pieces(at)
+            for thread in composite.spelled(at, text)
+        ]
+        super().__init__(ways)
+        self._composite = composite
+
+    def after(self, number: int, text: bytes) -> int:
+        """See `TokenSpecials.after`."""
+        return self._composite.behind_threads(self.leads_to(number, text))
+
+    def pairs(self) -> list[tuple[Token | bytes, int]]:
+        """See `TokenSpecials.pairs`."""
+        return [(way, self._composite.behind_threads([to])) for way, to in self.ways]
 
 
 def _saved_parts(saved: Stored | None) -> dict[int, Stored]:

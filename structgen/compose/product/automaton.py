@@ -14,7 +14,7 @@ import numpy as np
 
 from structgen.automata.interface import DEAD, Automaton, Bytes, Completes, Stored
 from structgen.compose.product.viability import Pair, Pairs
-from structgen.errors import UnsatisfiableSchemaError
+from structgen.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 
 if TYPE_CHECKING:
     pass
@@ -31,7 +31,15 @@ class Product(Automaton):
     start = 0
 
     def __init__(self, left: Automaton, right: Automaton, saved: Stored | None = None) -> None:
-        """Raises UnsatisfiableSchemaError when no text fits both, or BudgetError."""
+        """Raises UnsatisfiableSchemaError when no text fits both, or BudgetError.
+
+        UnsupportedSchemaError where a side names tokens of the vocabulary.
+        """
+        if left.reads_tokens or right.reads_tokens:
+            raise UnsupportedSchemaError(
+                "a spec that names tokens of the vocabulary is read beside no other, nor counted",
+                hint="write the tokens' text instead of their numbers",
+            )
         self.pairs = Pairs(left, right)
         self._found: list[Pair] = []
         self._numbers: dict[Pair, int] = {}

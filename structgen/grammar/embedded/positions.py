@@ -140,7 +140,7 @@ class NestingPositions(JoinedAutomaton[Position]):
         ways: list[tuple[Token | bytes, OpenText]] = []
         for open_text in (*open_texts, *self.entries(outer)):
             special = self.inners[open_text.inner].automaton.specials(open_text.at)
-            named = special.ways if isinstance(special, TokenSpecials) else [*special.items()]
+            named = special.pairs() if isinstance(special, TokenSpecials) else special.items()
             ways += [(way, open_text._replace(at=after, lookaheads=0)) for way, after in named]
         if self.reads_tokens:
             return _Specials(self, ways)
@@ -201,3 +201,7 @@ class _Specials(TokenSpecials):
     def after(self, number: int, text: bytes) -> int:
         """See `TokenSpecials.after`."""
         return self._automaton.after_texts(self.leads_to(number, text))
+
+    def pairs(self) -> list[tuple[Token | bytes, int]]:
+        """See `TokenSpecials.pairs`."""
+        return [(way, self._automaton.after_texts([to])) for way, to in self.ways]

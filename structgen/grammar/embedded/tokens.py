@@ -199,6 +199,10 @@ class TokenSpecials(Mapping[bytes, int]):
         """The position after a token of the vocabulary, DEAD if it may not stand here."""
         return max(self.leads_to(number, text), default=DEAD)
 
+    def pairs(self) -> list[tuple[Token | bytes, int]]:
+        """Each way with the position it leads to."""
+        return self.ways
+
     @property
     def tokens(self) -> list[Token]:
         """The tokens that are named here."""

@@ -9,24 +9,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import from_json
 
 from structgen.compose.sequences import FreeText
-from structgen.compose.tags import Tag, Tags
 from structgen.grammar.specs import Gbnf, Lark
+from structgen.integrations.structural_tags import structural_tag as structural_tag_spec
 from structgen.schema.json_schema import JsonSchema
-from structgen.server.errors import ApiError, of_problems
+from structgen.server.errors import ApiError
 from structgen.server.requests.wire import (
     ConstraintFields,
     GenerationFields,
     ResponseFormat,
-    StructuralTag,
     StructuredOutputs,
 )
 from structgen.spec.regular import Choice, Regex
 
 JSON_KINDS = ("json_schema", "json_object")
+_TAG_FIELDS = ("structures", "triggers", "format")
 
 
 @dataclass(frozen=True)
@@ -112,21 +111,12 @@ regex = _maker("regex", Regex)
 choice = _maker("choice", Choice)
 gbnf = _maker("gbnf", Gbnf)
 lark = _maker("lark", Lark)
+structural_tag = _maker("structural_tag", structural_tag_spec)
 
 
 def grammar(param: str, text: str) -> Wanted:
     """Text of a grammar in the language that it looks like: `::=` stands in GBNF alone."""
     return gbnf(param, text) if "::=" in text else lark(param, text)
-
-
-def structural_tag(param: str, tag: StructuralTag) -> Wanted:
-    """Free text with tags."""
-
-    def make() -> Any:
-        found = [Tag(s.begin, JsonSchema(s.schema_), s.end) for s in tag.structures]
-        return Tags(tuple(found), tuple(tag.triggers))
-
-    return Wanted(param, "structural_tag", tag.model_dump(by_alias=True), make)
 
 
 def _of_format(asked: ResponseFormat | None) -> Iterator[Wanted]:
@@ -135,8 +125,8 @@ def _of_format(asked: ResponseFormat | None) -> Iterator[Wanted]:
     place = "response_format"
     _check_format(asked)
     if asked.type == "structural_tag":
-        fields = asked.model_dump(by_alias=True, exclude_none=True)
-        yield structural_tag(place, _structural_tag(fields, place))
+        given = {name: getattr(asked, name) for name in _TAG_FIELDS}
+        yield structural_tag(place, {k: v for k, v in given.items() if v is not None})
     elif asked.schema_ is not None:
         yield json_schema(f"{place}.schema", asked.schema_)
     elif asked.type == "json_object":
@@ -156,11 +146,11 @@ def _check_format(asked: ResponseFormat) -> None:
         "text": (),
         "json_object": ("schema_",),
         "json_schema": ("json_schema", "schema_"),
-        "structural_tag": ("structures", "triggers"),
+        "structural_tag": _TAG_FIELDS,
     }[asked.type]
     given = [
         name
-        for name in ("json_schema", "schema_", "structures", "triggers")
+        for name in ("json_schema", "schema_", *_TAG_FIELDS)
         if getattr(asked, name) is not None
     ]
     wrong = next((name for name in given if name not in fitting), None)
@@ -224,18 +214,12 @@ def _of_structured(asked: StructuredOutputs) -> Iterator[Wanted]:
     yield from found
 
 
-def _structural_tag(given: Any, place: str) -> StructuralTag:
-    """A structural tag, checked; vLLM's clients write it as JSON text."""
-    if isinstance(given, StructuralTag):
-        return given
+def _structural_tag(given: Any, place: str) -> Any:
+    """A structural tag; vLLM's clients write it as JSON text."""
     try:
-        fields = from_json(given) if isinstance(given, str) else given
+        return from_json(given) if isinstance(given, str) else given
     except ValueError as error:
         raise ApiError(f"{place} is not JSON: {error}", param=place, code="invalid_json") from error
-    try:
-        return StructuralTag.model_validate(fields)
-    except ValidationError as error:
-        raise of_problems(error.errors(), fields, place) from error
 
 
 def _json_options(body: ConstraintFields) -> dict[str, str]:

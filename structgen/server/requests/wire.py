@@ -26,30 +26,15 @@ class JsonSchemaFormat(Wire):
     strict: bool | None = None
 
 
-class Structure(Wire):
-    """A tag of a structural tag: `begin`, JSON of a schema, `end`."""
-
-    begin: str
-    schema_: dict[str, Any] | bool = Field(alias="schema")
-    end: str
-
-
-class StructuralTag(Wire):
-    """Free text in which tags may stand, each behind a trigger."""
-
-    type: Literal["structural_tag"] = "structural_tag"
-    structures: list[Structure] = Field(min_length=1)
-    triggers: list[str] = Field(min_length=1)
-
-
 class ResponseFormat(Wire):
     """`response_format`; `schema` beside `type` is llama.cpp's way of writing it."""
 
     type: Literal["text", "json_object", "json_schema", "structural_tag"]
     json_schema: JsonSchemaFormat | None = None
     schema_: dict[str, Any] | bool | None = Field(None, alias="schema")
-    structures: list[Structure] | None = None
-    triggers: list[str] | None = None
+    structures: list[Any] | None = None
+    triggers: list[Any] | None = None
+    format: dict[str, Any] | None = None
 
 
 class StructuredOutputs(Wire):
@@ -60,7 +45,7 @@ class StructuredOutputs(Wire):
     choice: list[str] | None = None
     grammar: str | None = None
     json_object: bool | None = None
-    structural_tag: StructuralTag | str | None = None
+    structural_tag: dict[str, Any] | str | None = None
     disable_fallback: bool | None = None
     disable_any_whitespace: bool | None = None
     disable_additional_properties: Literal[False] | None = None

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.errors import BudgetError, GrammarError, SpecError
+from structgen.compose import filters
+from structgen.errors import BudgetError, GrammarError, SpecError, UnsupportedSchemaError
 
 TEXTS = [b"<end>", b"a", b"b", b"ab", b"<think>", b"</think>", b"", b"x"]
 SPECIAL = [0, 4, 5, 6]
@@ -31,6 +32,20 @@ GRAMMARS: dict[str, tuple[Any, str]] = {
     "a text and itself": (sg.Gbnf('root ::= ("ab" | <[3]> "a") "x"'), "((12|3)|31)7"),
     "ranges": (sg.Lark("start: <[1-2,7]> <[^1-5]>+"), "[127][67]+"),
     "any": (sg.Lark('start: "a" <[*]>'), "1[1234567]"),
+    "a grammar in a grammar": (sg.seq("a", sg.Lark("start: <[6]>"), "b").as_spec(), "162"),
+    "in a sequence": (sg.sequence("a", sg.Gbnf("root ::= <[4]> | <[3]>"), "b"), "1[43]2"),
+    "in alternatives": (
+        sg.any_of(sg.Gbnf('root ::= <[3]> "a"'), sg.sequence("ab", sg.Gbnf("root ::= <[*]>"))),
+        "31|(3|12)[1234567]",
+    ),
+    "beside a literal that names it": (
+        sg.any_of("<think>b", sg.sequence(sg.Gbnf("root ::= <think>"), "a")),
+        "4[12]",
+    ),
+    "in a tag": (
+        sg.Tags((sg.Tag("a", sg.Lark("start: <[6]>+"), "b"),), text="none", at_most=1),
+        "(16+2)?",
+    ),
     "inside rules": (sg.Lark('start: pair*\npair: <think> "a"+ </think>'), "(41+5)*"),
 }
 
@@ -58,6 +73,16 @@ def test_sequences_of_tokens_are_those_of_the_pattern(name: str) -> None:
     accepted = {text for text in fits if constraint.is_accepting(states[text])}
     every = ("".join(t) for n in range(5) for t in itertools.product("1234567", repeat=n))
     assert accepted == {text for text in every if re.fullmatch(pattern, text)}
+
+
+def test_tokens_are_not_read_beside_another_spec() -> None:
+    """Where only texts are compared, they are refused by name."""
+    for spec in (
+        sg.all_of(sg.Gbnf('root ::= "a" <[6]>'), sg.Regex("[ab]*")),
+        sg.all_of(sg.Gbnf('root ::= "a" <[6]>'), filters.length(at_most=3, unit="tokens")),
+    ):
+        with pytest.raises(UnsupportedSchemaError, match="tokens of the vocabulary"):
+            sg.compile(spec, VOCABULARY)
 
 
 def test_a_special_token_is_not_read_as_its_text() -> None:

@@ -1,0 +1,320 @@
+"""Structural tags, as vLLM, SGLang and XGrammar write them: free text with parts that fit a spec.
+
+Both forms that are in use are read: a list of `structures` with `triggers`, and a `format`, which
+is nested. A format means what XGrammar's documentation says of it; what has no meaning here, and a
+member that is not known, is refused with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from structgen.compose.base import Literal
+from structgen.compose.sequences import FreeText, any_of, sequence
+from structgen.compose.tags import Tag, Tags
+from structgen.errors import SpecError
+from structgen.grammar.combinators import many
+from structgen.grammar.specs import Gbnf, Lark
+from structgen.schema.json_schema import JsonSchema
+from structgen.spec.base import Spec
+from structgen.spec.regular import Choice, Regex
+
+
+def structural_tag(given: Any, *, whitespace: str | None = None) -> Spec:
+    """The spec of a structural tag, as JSON has it.
+
+    whitespace: of JSON, as `JsonSchema` takes it; None is its default. SpecError with a JSON
+    Pointer for what is not known, or lacks.
+    """
+    if not isinstance(given, dict):
+        raise SpecError("a structural tag is no JSON object", expected='{"format": ...}')
+    options: dict[str, Any] = {} if whitespace is None else {"whitespace": whitespace}
+    if "format" in given:
+        _known(given, "", "format")
+        return _Formats(options).spec(given["format"], "/format")
+    _known(given, "", "structures", "triggers")
+    tags = []
+    for i, one in enumerate(_member(given, "structures", list, "")):
+        pointer = f"/structures/{i}"
+        schema = JsonSchema(_member(one, "schema", (dict, bool), pointer), **options)
+        begin, end = _member(one, "begin", str, pointer), _member(one, "end", str, pointer)
+        _known(one, pointer, "begin", "schema", "end")
+        tags.append(Tag(begin, schema, end))
+    return Tags(tuple(tags), tuple(_member(given, "triggers", list, "")))
+
+
+def grammar_spec(text: str) -> Spec:
+    """A grammar in the language that it looks like: `::=` stands in GBNF alone."""
+    return Gbnf(text) if "::=" in text else Lark(text)
+
+
+class _Format(NamedTuple):
+    """How formats of one kind are read. members: those it may have, beside `type`."""
+
+    make: Callable[[_Formats, Any, str], Spec]
+    members: tuple[str, ...]
+
+
+class _Formats:
+    """Makes specs of nested formats. options: of JSON Schemas."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+
+    def spec(self, given: Any, pointer: str) -> Spec:
+        """The spec of a format at a JSON Pointer. SpecError names what is not known."""
+        kind = _member(given, "type", str, pointer)
+        if kind not in _FORMATS:
+            raise SpecError(
+                f"the format {kind!r} is not known",
+                location=f"{pointer}/type",
+                expected=", ".join(_FORMATS),
+            )
+        _known(given, pointer, *_FORMATS[kind].members)
+        return _FORMATS[kind].make(self, given, pointer)
+
+    # -- one text --------------------------------------------------------------------------------
+
+    def const_string(self, given: Any, pointer: str) -> Spec:
+        return Literal(_member(given, "value", str, pointer))
+
+    def json_schema(self, given: Any, pointer: str) -> Spec:
+        style = given.get("style", "json")
+        if style != "json":
+            raise SpecError(
+                f"the style {style!r} is not known",
+                location=f"{pointer}/style",
+                expected='"json"',
+                hint="structgen.tools(..., format=...) writes calls in the formats of models",
+            )
+        if given.get("excludes"):
+            raise _not_enforced("excludes", pointer, "state it in the schema, with pattern and not")
+        options = dict(self._options)
+        if given.get("any_order"):
+            options["property_order"] = "any"
+        most = given.get("max_whitespace_cnt")
+        if most is not None and "whitespace" not in options:
+            count = _member(given, "max_whitespace_cnt", int, pointer)
+            options["whitespace"] = f"[ \\n\\t\\r]{{0,{count}}}"
+        return JsonSchema(_member(given, "json_schema", (dict, bool), pointer), **options)
+
+    def regex(self, given: Any, pointer: str) -> Spec:
+        return Regex(_member(given, "pattern", str, pointer))
+
+    def grammar(self, given: Any, pointer: str) -> Spec:
+        text, syntax = _member(given, "grammar", str, pointer), given.get("syntax")
+        if syntax not in (None, "ebnf", "lark"):
+            raise SpecError(
+                f"the syntax {syntax!r} is not known",
+                location=f"{pointer}/syntax",
+                expected='"ebnf" (GBNF) or "lark"',
+            )
+        return Lark(text) if syntax == "lark" else grammar_spec(text)
+
+    def any_text(self, given: Any, pointer: str) -> Spec:
+        return self._free_text(given, pointer, ())
+
+    def _free_text(self, given: Any, pointer: str, ends: tuple[str, ...]) -> Spec:
+        """Free text without `excludes`, and that stands in front of one of `ends`."""
+        if given.get("max_tokens") is not None:
+            raise _not_enforced(
+                "max_tokens", pointer, "set max_chars, or max_tokens of the request"
+            )
+        excludes = (*_texts(given, "excludes", pointer), *filter(None, ends))
+        if given.get("max_chars") is None:
+            return FreeText(excludes)
+        if excludes:
+            raise _not_enforced(
+                "max_chars", pointer, "leave out what the text excludes, or the end"
+            )
+        return Regex(f"[\\s\\S]{{0,{_member(given, 'max_chars', int, pointer)}}}")
+
+    def token(self, given: Any, pointer: str) -> Spec:
+        return Literal(self._token(given, "token", pointer))
+
+    def _token(self, given: Any, name: str, pointer: str) -> str:
+        """The text of a token. Numbers mean something else in each vocabulary."""
+        text: str = _member(given, name, str, pointer)
+        return text
+
+    # -- several ---------------------------------------------------------------------------------
+
+    def sequence(self, given: Any, pointer: str) -> Spec:
+        return sequence(*self._elements(given, pointer))
+
+    def either(self, given: Any, pointer: str) -> Spec:
+        return any_of(*self._elements(given, pointer))
+
+    def optional(self, given: Any, pointer: str) -> Spec:
+        return any_of(Choice([""]), self._content(given, pointer))
+
+    def plus(self, given: Any, pointer: str) -> Spec:
+        return many(self._content(given, pointer), 1).as_spec()
+
+    def star(self, given: Any, pointer: str) -> Spec:
+        return many(self._content(given, pointer)).as_spec()
+
+    def repeat(self, given: Any, pointer: str) -> Spec:
+        low, high = _member(given, "min", int, pointer), _member(given, "max", int, pointer)
+        return many(self._content(given, pointer), low, None if high == -1 else high).as_spec()
+
+    def tag(self, given: Any, pointer: str) -> Spec:
+        found = self._of_tag(given, pointer)
+        return found[0] if len(found) == 1 else any_of(*found)
+
+    def triggered_tags(self, given: Any, pointer: str) -> Spec:
+        return self._triggered(given, pointer, _texts(given, "triggers", pointer), "excludes")
+
+    def token_triggered_tags(self, given: Any, pointer: str) -> Spec:
+        triggers = _texts(given, "trigger_tokens", pointer)
+        return self._triggered(given, pointer, triggers, "exclude_tokens")
+
+    def _triggered(
+        self, given: Any, pointer: str, triggers: tuple[str, ...], excluded: str
+    ) -> Spec:
+        """Free text with tags; where one must come, the text begins with it."""
+        tags, once = self._tags(given, pointer), bool(given.get("stop_after_first"))
+        excludes = _texts(given, excluded, pointer)
+        first = any_of(*tags) if given.get("at_least_one") else None
+        if first is not None and once:
+            return first
+        text, most = ("before", 1) if once else ("around", None)
+        rest = Tags(tags, triggers, text=text, at_most=most, excludes=excludes)
+        return rest if first is None else sequence(first, rest)
+
+    def tags_with_separator(self, given: Any, pointer: str) -> Spec:
+        return Tags(
+            self._tags(given, pointer),
+            text="none",
+            at_least=int(bool(given.get("at_least_one"))),
+            at_most=1 if given.get("stop_after_first") else None,
+            separator=_member(given, "separator", str, pointer),
+        )
+
+    def dispatch(self, given: Any, pointer: str) -> Spec:
+        tags = []
+        for i, rule in enumerate(_member(given, "rules", list, pointer)):
+            place = f"{pointer}/rules/{i}"
+            if not isinstance(rule, list | tuple) or len(rule) != 2 or not isinstance(rule[0], str):
+                raise SpecError(
+                    "a rule is no text and a format", location=place, expected='["text", {...}]'
+                )
+            tags.append(Tag(rule[0], self.spec(rule[1], f"{place}/1"), ""))
+        text, most = ("around", None) if given.get("loop", True) else ("before", 1)
+        excludes = _texts(given, "excludes", pointer)
+        return Tags(tuple(tags), text=text, at_most=most, excludes=excludes)
+
+    def _content(self, given: Any, pointer: str) -> Spec:
+        return self.spec(_member(given, "content", dict, pointer), f"{pointer}/content")
+
+    def _elements(self, given: Any, pointer: str) -> list[Spec]:
+        found = _member(given, "elements", list, pointer)
+        return [self.spec(one, f"{pointer}/elements/{i}") for i, one in enumerate(found)]
+
+    def _tags(self, given: Any, pointer: str) -> tuple[Tag, ...]:
+        found = enumerate(_member(given, "tags", list, pointer))
+        return tuple(tag for i, one in found for tag in self._of_tag(one, f"{pointer}/tags/{i}"))
+
+    def _of_tag(self, given: Any, pointer: str) -> list[Tag]:
+        """A tag for each of the ends that a tag may have."""
+        content = _member(given, "content", dict, pointer)
+        _known(given, pointer, *_FORMATS["tag"].members)
+        begin = self._text_or_token(given, "begin", pointer)
+        if isinstance(given.get("end"), list):
+            ends = _texts(given, "end", pointer)
+        else:
+            ends = (self._text_or_token(given, "end", pointer),)
+        if content.get("type") != "any_text":
+            return [Tag(begin, self.spec(content, f"{pointer}/content"), end) for end in ends]
+        place = f"{pointer}/content"
+        _known(content, place, *_FORMATS["any_text"].members)
+        if len(ends) == 1 and ends[0] and not content.keys() - {"type"}:
+            return [Tag(begin, None, ends[0])]
+        return [Tag(begin, self._free_text(content, place, ends), end) for end in ends]
+
+    def _text_or_token(self, given: Any, name: str, pointer: str) -> str:
+        """A text, or that of a token."""
+        found = given.get(name)
+        if isinstance(found, dict):
+            _known(found, f"{pointer}/{name}", "token")
+            return self._token(found, "token", f"{pointer}/{name}")
+        text: str = _member(given, name, str, pointer)
+        return text
+
+
+_TRIGGERED = ("tags", "at_least_one", "stop_after_first")
+_FORMATS: dict[str, _Format] = {
+    "const_string": _Format(_Formats.const_string, ("value",)),
+    "json_schema": _Format(
+        _Formats.json_schema,
+        ("json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"),
+    ),
+    "regex": _Format(_Formats.regex, ("pattern",)),
+    "grammar": _Format(_Formats.grammar, ("grammar", "syntax")),
+    "any_text": _Format(_Formats.any_text, ("excludes", "max_tokens", "max_chars")),
+    "token": _Format(_Formats.token, ("token",)),
+    "sequence": _Format(_Formats.sequence, ("elements",)),
+    "or": _Format(_Formats.either, ("elements",)),
+    "optional": _Format(_Formats.optional, ("content",)),
+    "plus": _Format(_Formats.plus, ("content",)),
+    "star": _Format(_Formats.star, ("content",)),
+    "repeat": _Format(_Formats.repeat, ("min", "max", "content")),
+    "tag": _Format(_Formats.tag, ("begin", "content", "end")),
+    "triggered_tags": _Format(_Formats.triggered_tags, ("triggers", "excludes", *_TRIGGERED)),
+    "token_triggered_tags": _Format(
+        _Formats.token_triggered_tags, ("trigger_tokens", "exclude_tokens", *_TRIGGERED)
+    ),
+    "tags_with_separator": _Format(_Formats.tags_with_separator, ("separator", *_TRIGGERED)),
+    "dispatch": _Format(_Formats.dispatch, ("rules", "loop", "excludes")),
+}
+
+
+def _member(given: Any, name: str, kind: type | tuple[type, ...], pointer: str) -> Any:
+    """A member of a JSON object. SpecError where it lacks, or is of another type."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    found = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
+        raise SpecError(
+            f"a structural tag has no {name} that can be read",
+            location=f"{pointer}/{name}",
+            expected=" or ".join(_JSON_NAMES[one] for one in kinds),
+        )
+    return found
+
+
+def _texts(given: Any, name: str, pointer: str) -> tuple[str, ...]:
+    """A member that lists texts; one that lacks is empty."""
+    if given.get(name) is None:
+        return ()
+    found = _member(given, name, list, pointer)
+    for i, one in enumerate(found):
+        if not isinstance(one, str):
+            raise SpecError(
+                f"{one!r} in {name} is no text", location=f"{pointer}/{name}/{i}", expected="a text"
+            )
+    return tuple(found)
+
+
+def _known(given: dict[str, Any], pointer: str, *members: str) -> None:
+    """Raise SpecError for a member that is not among these."""
+    for name in given:
+        if name != "type" and name not in members:
+            raise SpecError(
+                f"a structural tag has no member {name!r} here",
+                location=f"{pointer}/{name}",
+                expected=", ".join(("type", *members)),
+            )
+
+
+def _not_enforced(name: str, pointer: str, hint: str) -> SpecError:
+    return SpecError(f"{name} is not enforced here", location=f"{pointer}/{name}", hint=hint)
+
+
+_JSON_NAMES = {
+    dict: "an object",
+    list: "an array",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+}
