@@ -29,7 +29,7 @@ INSIDE: list[tuple[int, str]] = [
     (combination.MAX_DISTRIBUTED, "up to {} clauses"),
     (matcher.MAX_SPLITTING, "more than {} patterns"),
     (clauses.LATER_TRIES, "a member after which {} steps"),
-    (clause_matcher.MAX_WAYS, "decides in more than {:,} ways"),
+    (clause_matcher.MAX_WAYS, "those values are offered that {} sets of conditions show"),
     (pairs.MAX_SEARCHED, "for which {} others were looked at"),
 ]
 

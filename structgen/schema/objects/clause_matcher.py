@@ -1,13 +1,13 @@
 """The matcher of an object alternative that has clauses (see `objects.clauses` for the algorithm).
 
-To a key there is one transition where all clauses can be satisfied whatever its value is; what the
-value turns out to fit is observed when it ends. Else there is one for each outcome that leaves
-clauses that can be satisfied.
+To a key there is one transition. What its value turns out to fit is observed when it ends; where
+not all clauses could be satisfied whatever it is, it must fit enough of what they ask. Only where
+constants decide there is one transition for each outcome that leaves clauses to be satisfied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
-from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
+from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin, contradictory
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import object_child
@@ -35,7 +35,7 @@ from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
 
 MAX_BETTER = 8  # ways to finish an object that are compared
-MAX_WAYS = 2000  # outcomes of the value of one member
+MAX_WAYS = 200  # sets of conditions on the value of one member
 
 
 class ClauseMatcher(ObjectMatcher):
@@ -106,7 +106,7 @@ class ClauseMatcher(ObjectMatcher):
     # -- transitions ----------------------------------------------------------------------------
 
     def transitions(self, at: Progress, key: str) -> list[Transition]:
-        """See `ObjectMatcher.transitions`: the least demanding ones."""
+        """See `ObjectMatcher.transitions`."""
         found = self._transitions.get((at, key))
         if found is None:
             found = self._searched(at, key) if self._fits_order(at, key) else []
@@ -114,10 +114,7 @@ class ClauseMatcher(ObjectMatcher):
         return found
 
     def _searched(self, at: Progress, key: str) -> list[Transition]:
-        """One transition if the object can be finished whatever the value is, as nearly always.
-
-        Else one for each outcome after which it can.
-        """
+        """The transitions; a value must fit as little as lets the object be finished."""
         child = self.child(key)
         if not self._costs.satisfiable(child):
             return []
@@ -132,29 +129,27 @@ class ClauseMatcher(ObjectMatcher):
             return self._can_finish(after.with_open_clauses((*near, *left)), at)
 
         decisive = self._quick_check.values_that_decide(pending)
-        outcomes: Iterable[tuple[Expr, list[Clause]]]  # what a value fits, the clauses it leaves
         if decisive is not None:
             outcomes = (
                 (value, fresh([pending[i].rest for i in failed]))
                 for failed, value in decisive.outcomes(child, self._costs)
             )
-        elif can_finish(fresh(p.rest for p in pending)):  # these are left at worst
-            asked = tuple(conjoin(child, x) for p in pending for x in p.observed())
-            return [Transition(child, after._replace(pending=tuple(pending)), asked)]
-        else:
-
-            def rests_can_finish(rests: list[Clause]) -> bool:
-                return can_finish(fresh(rests))
-
-            outcomes = (
-                (value, fresh(_rests(pending, fits)))
-                for value, fits in self._outcomes(child, pending, rests_can_finish)
-            )
-        return [
-            Transition(value, after.with_open_clauses((*after.open_clauses, *left)))
-            for value, left in outcomes
-            if self._costs.satisfiable(value) and can_finish(left)
-        ]
+            return [
+                Transition(value, after.with_open_clauses((*after.open_clauses, *left)))
+                for value, left in outcomes
+                if self._costs.satisfiable(value) and can_finish(left)
+            ]
+        asked = {x: conjoin(child, x) for p in pending for x in p.observed()}
+        if not can_finish(fresh(p.rest for p in pending)):  # these are left at worst
+            possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
+            ways = _fewest(possible, lambda fits: can_finish(fresh(_rests(pending, fits))))
+            enough = [conjoin(child, *fits) for fits in ways]
+            child = self._costs.union(tuple(filter(self._costs.satisfiable, enough)))
+            if child == FALSE:
+                return []
+            asked = {x: y if y in enough else conjoin(child, x) for x, y in asked.items()}
+        observed = tuple([asked[x] for p in pending for x in p.observed()])
+        return [Transition(child, after._replace(pending=tuple(pending)), observed)]
 
     def _after_key(
         self, at: Progress, key: str
@@ -180,34 +175,6 @@ class ClauseMatcher(ObjectMatcher):
         gone = frozenset(near).difference(undecided)
         kept = tuple([clause for clause in at.open_clauses if clause not in gone])
         return self.advance(at, key)._replace(open_clauses=kept), undecided, pending
-
-    def _outcomes(
-        self,
-        child: Expr,
-        pending: list[PendingClause],
-        can_finish: Callable[[list[Clause]], bool],
-    ) -> list[tuple[Expr, dict[Expr, bool]]]:
-        """The ways in which a value may fit what pending clauses ask, with what it fits then.
-
-        The values that fit `child` are cut by each expression into those that fit and those that do
-        not, as far as there are any, and as long as the clauses that this decides can be satisfied.
-        At most MAX_WAYS.
-        """
-        found: list[tuple[Expr, dict[Expr, bool]]] = [(child, {})]
-        for asked in dict.fromkeys(x for p in pending for x in p.observed()):
-            halves = [
-                (conjoin(values, half), {**fits, asked: half == asked})
-                for values, fits in found
-                for half in (asked, self._costs.negation(asked))
-            ]
-            found = [
-                (values, fits)
-                for values, fits in halves
-                if self._costs.satisfiable(values) and can_finish(_rests(pending, fits))
-            ]
-            if len(found) > MAX_WAYS:  # each can be finished: some values are left out
-                found = found[:MAX_WAYS]
-        return found
 
     def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectMatcher.resolve`."""
@@ -505,12 +472,40 @@ def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
     return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
 
 
-def _rests(pending: Iterable[PendingClause], fits: Mapping[Expr, bool]) -> list[Clause]:
-    """What a value leaves of the clauses of which all is decided by what it is known to fit."""
-    found: list[Clause] = []
+def _rests(pending: Iterable[PendingClause], fits: Collection[Expr]) -> Iterator[Clause]:
+    """What a value leaves of clauses at worst, if it fits some of what they observe."""
     for p in pending:
-        observed = p.observed()
-        if all(x in fits for x in observed):
-            rest = p.resolved(tuple([fits[x] for x in observed]))
-            found += [] if rest is None else [rest]
-    return found
+        rest = p.resolved(tuple([x in fits for x in p.observed()]))
+        if rest is not None:
+            yield rest
+
+
+def _fewest(
+    conditions: Sequence[Expr], is_enough: Callable[[Collection[Expr]], bool]
+) -> Iterator[tuple[Expr, ...]]:
+    """The smallest sets of conditions that are enough, where all that have more are, too.
+
+    Single ones first; then of those sets that contain none that was found the largest, which are
+    cut down. At most MAX_WAYS sets are looked at.
+    """
+    alone = {x for x in conditions if is_enough((x,))}
+    yield from ((x,) for x in conditions if x in alone)
+    found: list[frozenset[Expr]] = []
+    todo = [tuple(x for x in conditions if x not in alone)]
+    seen = set(todo)
+    while todo and len(seen) <= MAX_WAYS:
+        some = todo.pop()
+        fewest = next((x for x in found if x.issubset(some)), None)
+        if fewest is None:
+            if not is_enough(some):
+                continue
+            left = some
+            for x in some:
+                fewer = tuple(y for y in left if y != x)
+                left = fewer if is_enough(fewer) else left
+            fewest = frozenset(left)
+            found.append(fewest)
+            yield left
+        parts = [tuple(y for y in some if y != x) for x in some if x in fewest]
+        todo += (part for part in parts if part not in seen)
+        seen.update(parts)

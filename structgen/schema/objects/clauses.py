@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
@@ -356,13 +357,12 @@ class QuickCheck:
         self._omissions = Omissions(matcher.required)
         self._pending: dict[str, dict[Clause, PendingClause | None]] = {}
         self._by_value: dict[str, dict[Clause | None, bool]] = {}  # see `_value_may_satisfy`
-        self._by_member: dict[tuple[str, Expr], bool] = {}  # see `_member_may_fit`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
         self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
         self._required_literals: dict[Clause, list[tuple[str, Expr]]] = {}
-        self._listed: dict[str, Values] = {}  # by required key, the constants that its value is of
+        self._listed: dict[str, Values] = {}  # by key, the constants that its value is of
         self._fittings: dict[Expr, Fitting | None] = {}
-        self._are_infinite: dict[str, bool] = {}  # by required key
+        self._are_infinite: dict[str, bool] = {}  # by key
         self._by_value_asked: dict[tuple[str, Expr], bool] = {}  # see `_claim_value`
         self._last = (Progress(), *self._index_at(Progress()))  # the progress of the last question
 
@@ -387,10 +387,14 @@ class QuickCheck:
             self._first_name[clause] = min(map(matcher.position, names), default=len(matcher.names))
         return self._first_name[clause] < matcher.position(key)
 
-    def surely_satisfiable(self, at: Progress) -> bool:
-        """Whether all open clauses can be satisfied by what may still come, or is left out."""
+    def surely_satisfiable(self, at: Progress, claimed: Claims | None = None) -> bool:
+        """Whether all open clauses can be satisfied by what may still come, or is left out.
+
+        claimed: see `_unsatisfied`.
+        """
         need_member = [clause for clause in at.open_clauses if not self._omissions[clause]]
-        return not self._unsatisfied(need_member, at, at.open_clauses)
+        claimed = {} if claimed is None else claimed
+        return not self._unsatisfied(need_member, at, at.open_clauses, claimed)
 
     def surely_allows(self, at: Progress, key: str) -> bool:
         """Whether a member may come next such that the clauses can be satisfied afterwards.
@@ -423,13 +427,16 @@ class QuickCheck:
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self._omissions
+        claimed: Claims = {}
         touched = [*index.by_key.get(key, ()), *index.by_pattern]
         if not touched and not self._matcher.declared:
             if None not in allowed:
-                allowed[None] = not self._unsatisfied(index.need_member, at, at.open_clauses)
+                allowed[None] = not self._unsatisfied(
+                    index.need_member, at, at.open_clauses, claimed
+                )
             return allowed[None] and self._value_may_satisfy(None, key)
         touched = [clause for clause in touched if not self.is_satisfied_by_order(clause, key)]
-        decided = self._allows_by_value(at, key, touched)
+        decided = self._allows_by_value(at, key, touched, allowed)
         if decided is not None:
             return decided
         need_member = [clause for clause in index.need_member if clause not in touched]
@@ -440,14 +447,20 @@ class QuickCheck:
         if need_member:
             rests = self._rests(touched, key)
             others = (clause for clause in (*at.open_clauses, *rests) if clause not in touched)
-            left = self._unsatisfied(need_member, self._matcher.advance(at, key), others)
+            left = self._unsatisfied(need_member, self._matcher.advance(at, key), others, claimed)
         if not left:
             return self._value_may_satisfy(None, key)
         asking = rests.get(left[0], ()) if len(left) == 1 else ()
         return len(asking) == 1 and self._value_may_satisfy(asking[0], key)
 
-    def _allows_by_value(self, at: Progress, key: str, touched: list[Clause]) -> bool | None:
-        """The same where constants decide about all `touched` clauses; None where they do not."""
+    def _allows_by_value(
+        self, at: Progress, key: str, touched: list[Clause], allowed: Allowed
+    ) -> bool | None:
+        """The same where constants decide about all `touched` clauses; None where they do not.
+
+        Other keys are noted in `allowed` that may come as well as this one does: together they
+        satisfy all clauses.
+        """
         pending = [p for p in (self.pending(clause, key) for clause in touched) if p is not None]
         values = self.values_that_decide(pending)
         if values is None:
@@ -459,7 +472,10 @@ class QuickCheck:
             clauses = (*others, *(pending[i].rest for i in outcome))
             if () not in clauses and self._satisfiable(asked):
                 at_worst = after._replace(open_clauses=clauses)
-                if self.surely_satisfiable(at_worst):
+                claimed: Claims = {}
+                if self.surely_satisfiable(at_worst, claimed):
+                    if not self._matcher.declared:
+                        allowed.update(dict.fromkeys(claimed, True))
                     return True
         return False
 
@@ -498,21 +514,36 @@ class QuickCheck:
         return index, index.allowed.setdefault(read, {})
 
     def _unsatisfied(
-        self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause]
+        self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause], claimed: Claims
     ) -> list[Clause]:
         """The clauses among `need_member` for which no member is found.
 
         clauses: all that are open. Where members that are to come are all the omissions of one of
-        these, it might fail, so that none of them counts.
+        these, it needs a member as well; if none is found, none of them counts. claimed: empty; the
+        optional members are noted in it that satisfy clauses together.
         """
         asked: Claims = {}
         left = [c for c in need_member if not self._satisfied_by_required(c, at, asked)]
-        claimed: dict[str, Expr] = {}
         still = [clause for clause in left if not self._claim_member(clause, at, claimed)]
-        omissions = (self._omissions[clause] for clause in clauses) if claimed else ()
-        return left if any(keys and keys <= claimed.keys() for keys in omissions) else still
+        if not claimed:
+            return still
+        omitting: dict[str, list[Clause]] = {}
+        for clause in clauses:
+            for key in self._omissions[clause]:
+                omitting.setdefault(key, []).append(clause)
+        todo = [*claimed]
+        while todo:
+            count = len(claimed)
+            for clause in omitting.get(todo.pop(), ()):
+                if self._omissions[clause] <= claimed.keys() and not (
+                    self._satisfied_by_required(clause, at, asked)
+                    or self._claim_member(clause, at, claimed)
+                ):
+                    return left
+            todo += islice(reversed(claimed), len(claimed) - count)
+        return still
 
-    def _claim_member(self, clause: Clause, at: Progress, claimed: dict[str, Expr]) -> bool:
+    def _claim_member(self, clause: Clause, at: Progress, claimed: Claims) -> bool:
         """Whether an optional member still to come may satisfy a clause; notes it in `claimed`.
 
         claimed: by key, what the values of such members must fit for other clauses.
@@ -520,9 +551,8 @@ class QuickCheck:
         matcher = self._matcher
         for key, asked in self._candidates(clause):
             read = matcher.position(key) < at.position if matcher.declared else key in at.seen
-            child = conjoin(claimed.get(key, TRUE), asked)
-            if not read and self._member_may_fit(key, child):
-                claimed[key] = child
+            optional = key not in matcher.required and is_spellable(key)
+            if not read and optional and self._claim_value(key, asked, claimed):
                 return True
         return False
 
@@ -540,16 +570,6 @@ class QuickCheck:
         for literal in clause:
             if isinstance(literal, Exists) and isinstance(literal.keys, str):
                 yield literal.keys, literal.child
-
-    def _member_may_fit(self, key: str, child: Expr) -> bool:
-        """Whether an optional member may have a value that fits a child."""
-        claim = key, child
-        if claim not in self._by_member:
-            optional = key not in self._matcher.required and is_spellable(key)
-            self._by_member[claim] = optional and self._satisfiable(
-                conjoin(self._matcher.child(key), child)
-            )
-        return self._by_member[claim]
 
     def _value_may_satisfy(self, clause: Clause | None, key: str) -> bool:
         """Whether some value may come that satisfies a clause, or leaves omissions that do."""
@@ -581,7 +601,7 @@ class QuickCheck:
         return False
 
     def _claim_value(self, key: str, child: Expr, asked: Claims) -> bool:
-        """Whether the value of a required key may fit `child` besides what is `asked` of it.
+        """Whether the value of a key to come may fit `child` besides what is `asked` of it.
 
         If it is one of some constants these are narrowed down; else it is enough that it has only
         to be none of some values, and infinitely many others are possible.

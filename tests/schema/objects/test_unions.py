@@ -7,7 +7,7 @@ Unions that nothing joins stay apart (`normal_form.combination`), tags decide by
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any
 
@@ -84,6 +84,51 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
     "conditions on a tag that may come": (
         {"allOf": conditions("kind", LETTERS)},
         [{}, {"kind": "other"}, {"kind": 1}, {"kind": "z"}, {"kind": "z", "kind_z": 2}],
+    ),
+    "conditions on a tag that may come after what it decides": (
+        {
+            "properties": {**NAMES, "values": {"type": "object"}},
+            "required": ["kind", "values"],
+            "allOf": [
+                {
+                    "if": {"properties": {"kind": {"const": x}}},
+                    "then": {"properties": {"values": {"required": [x]}}},
+                }
+                for x in LETTERS
+            ],
+        },
+        [
+            {"kind": "c", "values": {"c": 1}},
+            {"kind": "c", "values": {"x": 1, "d": 1}},
+            {"kind": "c", "values": {"b": 1, "c": 1, "d": 1}},
+            {"kind": "c", "values": {}},
+        ],
+    ),
+    "a member that leaves pairs of others": (
+        {
+            "required": ["x", "y", "z"],
+            "allOf": [
+                {
+                    "anyOf": [
+                        {"properties": {"x": {"required": [a]}}},
+                        {"properties": {"y": {"required": [b]}}},
+                        {"properties": {"z": {"required": [c]}}},
+                    ]
+                }
+                for a, b, c in ["aaa", "aba", "bcb", "dca", "ddb", "ecd"]
+            ],
+            "properties": {"y": {"maxProperties": 1}, "z": {"maxProperties": 1}},
+        },
+        [
+            {"x": dict.fromkeys(xs, 1), "y": dict.fromkeys(ys, 1), "z": dict.fromkeys(zs, 1)}
+            for xs in ("", "a", "ab", "abd", "de", "bde", "abde")
+            for ys in ("", "a", "c", "cd")
+            for zs in ("", "a", "b", "d")
+        ],
+    ),
+    "each key requires the next one": (
+        {"dependentRequired": {a: [b] for a, b in pairwise(LETTERS)}},
+        [{"z": 1}, {"y": 1}, {"y": 1, "z": 1}, dict.fromkeys(LETTERS[3:], 1), {"b": 1}, {}],
     ),
     "conditions on two tags": (
         {"allOf": conditions("kind", LETTERS) + conditions("mode", LETTERS)},
