@@ -115,7 +115,7 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
                         {"properties": {"z": {"required": [c]}}},
                     ]
                 }
-                for a, b, c in ["aaa", "aba", "bcb", "dca", "ddb", "ecd"]
+                for a, b, c in map(list, ("aaa", "aba", "bcb", "dca", "ddb", "ecd"))
             ],
             "properties": {"y": {"maxProperties": 1}, "z": {"maxProperties": 1}},
         },
