@@ -23,6 +23,22 @@ TAG = {
     "structures": [{"begin": "<age>", "schema": {"type": "integer"}, "end": "</age>"}],
     "triggers": ["<age"],
 }
+DIGIT = {"type": "regex", "pattern": "[0-9]"}
+NESTED = {
+    "type": "structural_tag",
+    "format": {
+        "type": "or",
+        "elements": [
+            {
+                "type": "repeat",
+                "min": 1,
+                "max": 3,
+                "content": {"type": "tag", "begin": "<", "content": DIGIT, "end": ">"},
+            },
+            {"type": "const_string", "value": "-"},
+        ],
+    },
+}
 
 
 def is_json(text: str) -> bool:
@@ -88,6 +104,11 @@ FIELDS: dict[str, tuple[dict[str, Any], Any]] = {
     "regex field": ({"regex": "d|e"}, matches("d|e")),
     "ebnf field": ({"ebnf": GBNF}, matches("y=[0-9]+")),
     "structural_tag": ({"response_format": TAG}, lambda text: text is not None),
+    "structural_tag with a format": ({"response_format": NESTED}, matches("(?:<[0-9]>)+|-")),
+    "structured_outputs.structural_tag with a format": (
+        {"structured_outputs": {"structural_tag": NESTED}},
+        matches("(?:<[0-9]>)+|-"),
+    ),
     "structured_outputs.structural_tag": (
         {"structured_outputs": {"structural_tag": json.dumps(TAG)}},
         lambda text: text is not None,
@@ -191,6 +212,12 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "#",
     ),
     "a grammar": ({"grammar": "root ::= x"}, "grammar", "broken_grammar", "line 1 column 10"),
+    "a structural tag": (
+        {"response_format": {"type": "structural_tag", "format": {**DIGIT, "flags": "i"}}},
+        "response_format",
+        "broken_spec",
+        "/format/flags",
+    ),
     "a schema that is no JSON": (
         {"structured_outputs": {"json": "{"}},
         "structured_outputs.json",
