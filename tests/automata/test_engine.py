@@ -121,6 +121,7 @@ def test_endings_are_as_short_where_languages_are_asked(
     assert found == lengths()
 
 
+@pytest.mark.skipif(interpreted(), reason="takes a minute in plain Python")
 def test_words_are_asked_for_no_further_than_the_shortest_way_to_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structgen.kernels.build.decorators import interpreted
 from structgen.kernels.build.loader import kernels
 from structgen.masks.parts import LexemeMask
 from tests.helpers.naive import DEAD, Place, TwinMachine, bits, random_machine
@@ -86,6 +87,7 @@ def answers(seed: int) -> tuple[TwinMachine, Vocabulary, list[tuple[int, Place]]
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(interpreted(), reason="takes long in plain Python")
 def test_the_seeds_have_ends_of_both_kinds() -> None:
     """Many walks are whole though tokens cross; some lexemes' ends must be looked at each."""
     crossing = each = 0

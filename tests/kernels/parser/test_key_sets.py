@@ -18,6 +18,7 @@ from structgen.automata.pushdown.tables import (
     with_sets,
     write_key_set,
 )
+from structgen.kernels.build.decorators import interpreted
 from structgen.kernels.build.loader import kernels
 from structgen.schema.json_schema import JsonSchema
 from tests.helpers.naive import random_machine
@@ -103,8 +104,8 @@ def test_what_follows_depends_on_what_is_still_to_come(
 
 
 def test_an_object_needs_no_frame_for_each_order_of_its_names() -> None:
-    """After all orders of five names there are as many frames as after one."""
-    names = "abcde"
+    """After all orders of some names there are as many frames as after one."""
+    names = "abcd" if interpreted() else "abcde"
     schema = {
         "properties": {name: {"type": "integer"} for name in names},
         "type": "object",
