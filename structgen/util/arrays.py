@@ -81,6 +81,17 @@ def paged(*shape: int) -> npt.NDArray[np.int32]:
     return _pages.take(4 * count)[:count].reshape(shape)
 
 
+def bytes_of(*held: object) -> int:
+    """Bytes of the arrays among these, and in tuples among these; nothing else counts."""
+    total = 0
+    for each in held:
+        if isinstance(each, np.ndarray):
+            total += each.nbytes
+        elif isinstance(each, tuple):
+            total += bytes_of(*each)
+    return total
+
+
 def with_room(
     array: npt.NDArray[Any], count: int, fill: Any = 0, used: int | None = None
 ) -> npt.NDArray[Any]:

@@ -91,16 +91,16 @@ from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
 from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
-MAX_CACHED = 100_000  # states of all cached automata together
+MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
 FEW_AHEAD = 24  # the same of numbers less others, whose states each take a search
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
-LEAST = 128  # states that an automaton counts for at least: its arrays have room for as many
+OBJECT_BYTES = 1 << 13  # of an automaton and its expression, besides tables, about
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
 
 
 class AutomatonCache:
-    """A cache of automata by least recent use, of about MAX_CACHED states; pinned ones stay.
+    """A cache of automata by least recent use, of about MAX_CACHED bytes; pinned ones stay.
 
     Automata grow after they were added, so sizes are read again, a few at each miss: reading all of
     them would take milliseconds.
@@ -114,8 +114,8 @@ class AutomatonCache:
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._pinned: dict[Regex | Vector, RegexAutomaton] = {}
         self._examples: dict[Regex | Vector, tuple[str, ...]] = {}  # of pinned ones, see `prepare`
-        self._sizes: dict[Regex | Vector, int] = {}  # of each, when it was read last
-        self._states = 0  # the sum of these sizes
+        self._sizes: dict[Regex | Vector, int] = {}  # bytes of each, when they were counted last
+        self.nbytes = 0  # the sum of these
         self._turn: Iterator[Regex | Vector] = iter(())  # whose sizes are read next
         self._lock = threading.Lock()
 
@@ -138,13 +138,13 @@ class AutomatonCache:
         return found
 
     def _count(self, regex: Regex | Vector) -> None:
-        size = max(LEAST, self._found[regex].size)
-        self._states += size - self._sizes.get(regex, 0)
+        size = OBJECT_BYTES + self._found[regex].nbytes
+        self.nbytes += size - self._sizes.get(regex, 0)
         self._sizes[regex] = size
 
     def _drop(self, regex: Regex | Vector) -> None:
         del self._found[regex]
-        self._states -= self._sizes.pop(regex)
+        self.nbytes -= self._sizes.pop(regex)
 
     def _drop_some(self) -> None:
         """Evict automata beyond MAX_STATES, and beyond MAX_CACHED those used least recently."""
@@ -153,10 +153,10 @@ class AutomatonCache:
             self._turn = iter([*self._found])
         for regex in self._found.keys() & turn:
             self._count(regex)
-            if self._sizes[regex] > MAX_STATES:
+            if self._found[regex].size > MAX_STATES:
                 self._drop(regex)
         for _ in range(DROPPED):
-            if len(self._found) > 1 and self._states > MAX_CACHED:
+            if len(self._found) > 1 and self.nbytes > MAX_CACHED:
                 self._drop(next(iter(self._found)))
 
     def is_pinned(self, regex: Regex) -> bool:

@@ -48,7 +48,7 @@ from structgen.regular.lazy_dfa.states import (
     Unbounded,
     bounded_ahead,
 )
-from structgen.util.arrays import with_room
+from structgen.util.arrays import bytes_of, with_room
 
 FAR = 160  # characters: all tokens are shorter
 NEAR = 48  # characters: most tokens are shorter
@@ -462,6 +462,11 @@ class CounterAutomaton(TableAutomaton):
         super().__init__(np.zeros(2, np.int32), base.classes, ends=ends)
         self._base, self._known = base, known
         self._low, self._most = known.bounds.tolist()
+
+    @property
+    def nbytes(self) -> int:
+        """See `RegexAutomaton.nbytes`."""
+        return super().nbytes + bytes_of(self._known.longer)
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""

@@ -82,6 +82,11 @@ class ProductAutomaton(TableAutomaton):
         """See `TableAutomaton.find`: few at once, as each move may take a search."""
         super().find(state, min(count, AT_ONCE))
 
+    @property
+    def nbytes(self) -> int:
+        """See `RegexAutomaton.nbytes`."""
+        return super().nbytes + self._parts.nbytes
+
     def _grow(self, room: int) -> None:
         """Make room for so many tuples, and empty the hash table over them."""
         side = self._side

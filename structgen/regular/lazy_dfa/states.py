@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
 from structgen.regular.lazy_dfa.character_classes import CharacterClasses, TooLargeError
-from structgen.util.arrays import with_room
+from structgen.util.arrays import bytes_of, with_room
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
@@ -111,6 +111,11 @@ class RegexAutomaton(ABC):
     def size(self) -> int:
         """How many states have been found, numbered or not."""
         return self.made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its tables; those of automata that it joins are theirs."""
+        return bytes_of(*vars(self).values())
 
     def place(self, state: int) -> int:
         """Where an explored state stands in `order`."""

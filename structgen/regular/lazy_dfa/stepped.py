@@ -31,6 +31,7 @@ from structgen.regular.lazy_dfa.states import (
 
 StateFacts = tuple[bool, bool, int, int]  # `ends`, `endless`, `loops`, `often` of `RegexAutomaton`
 FEW_RANGES = 500  # ranges that Python sorts faster than numpy does
+STATE_BYTES = 512  # of a state's object, and of its places in a list and a dictionary, about
 FEW_NUMBERED = 16  # states with a number alone that count as one that is explored
 MOST_REPEATS = 254  # the greatest count that `often` can hold; 255 is any number
 
@@ -61,6 +62,11 @@ class SteppedAutomaton(RegexAutomaton):
     def size(self) -> int:
         """See `RegexAutomaton.size`: a state that is not explored takes little."""
         return self.known + self.made // FEW_NUMBERED
+
+    @property
+    def nbytes(self) -> int:
+        """See `RegexAutomaton.nbytes`; states are objects here."""
+        return super().nbytes + STATE_BYTES * len(self._nodes)
 
     def reach(self, state: int) -> tuple[int, int]:
         """Fewest characters with which a text may end, and with how many one surely does.

@@ -44,7 +44,7 @@ from structgen.regular.lazy_dfa.states import (
     nothing_ahead,
     unknown_ahead,
 )
-from structgen.util.arrays import with_room
+from structgen.util.arrays import bytes_of, with_room
 from structgen.util.cached import cached_attribute
 
 MAX_LETTERS = 64  # characters that a sub-automaton reads whose states are few
@@ -171,6 +171,11 @@ class SubAutomatonStates:
             )
             self._copied[place] = known
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its tables."""
+        return bytes_of(*vars(self).values(), *self._classes, *self._numbers)
+
     def ahead(self) -> Any:
         """`Ahead` of each node within its own automaton, in the common classes.
 
@@ -246,6 +251,11 @@ class ComposedAutomaton(TableAutomaton):
         for after, members in zip(self._after, following, strict=True):
             after[: len(members)] = members
         self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """See `RegexAutomaton.nbytes`."""
+        return super().nbytes + self._parts.nbytes
 
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: few at a time, as the kernel takes similar states first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -320,7 +321,7 @@ def test_long_expressions_are_explored_a_part_at_a_time() -> None:
 def test_expressions_share_their_states_and_forget_the_oldest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One automaton serves all specs until the cache has too many states."""
+    """One automaton serves all specs until the cache has too many bytes."""
     regex = parse("shared-[0-9]{4}", anchored=True)
     assert automaton_of(regex) is automaton_of(regex)
     assert automaton_of(ANY) is None
@@ -333,10 +334,9 @@ def test_expressions_share_their_states_and_forget_the_oldest(
 
 def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few are evicted at a time, also where they have grown since they were added."""
-    most = 200
+    most = 1 << 20
     monkeypatch.setattr(lazy_automaton, "MAX_CACHED", most)
-    monkeypatch.setattr(lazy_automaton, "MAX_STATES", most)
-    monkeypatch.setattr(lazy_automaton, "LEAST", 1)
+    monkeypatch.setattr(lazy_automaton, "MAX_STATES", 200)
     kept, count = lazy_automaton.AutomatonCache(), 0
     for number in range(60):
         begun = kept.of(parse(f"^{number}[a-c]{{{300 if number % 9 == 8 else 5}}}$"))
@@ -346,20 +346,58 @@ def test_automata_are_let_go_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
             begun.explore_near(number * number)
     for number in range(60):
         kept.of(literal(f"{number}"))
-    assert sum(automaton.size for automaton in kept._found.values()) == kept._states <= most
+    sizes = [automaton.nbytes + lazy_automaton.OBJECT_BYTES for automaton in kept._found.values()]
+    assert sum(sizes) == kept.nbytes <= most
     assert len(kept._found) == len(kept._sizes) >= 60
 
 
-def test_small_automata_count_for_the_room_that_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ever new patterns with few states each do not fill the memory."""
-    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", 10 * lazy_automaton.LEAST)
+def _bytes_of(automaton: Any) -> int:
+    """What an automaton counts for: each array that it leads to, but not by way of another one."""
+    seen: set[int] = set()
+    waiting, total = [automaton], lazy_automaton.OBJECT_BYTES
+    while waiting:
+        at = waiting.pop()
+        if id(at) in seen or (isinstance(at, RegexAutomaton) and at is not automaton):
+            continue
+        seen.add(id(at))
+        if isinstance(at, np.ndarray):
+            total += at.nbytes
+        elif isinstance(at, tuple | list):
+            waiting += at
+        elif type(at).__module__.startswith("structgen.regular.lazy_dfa"):
+            waiting += vars(at).values()
+    return total
+
+
+def test_new_patterns_without_end_stay_within_the_bytes_of_the_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Automata of all constructions count for all their arrays, and the oldest make room."""
+    monkeypatch.setattr(lazy_automaton, "MAX_CACHED", 1 << 18)
     kept = lazy_automaton.AutomatonCache()
-    for number in range(100):
-        automaton = kept.of(parse(f"^[a-c]{number}$"))
-        assert automaton.size < lazy_automaton.LEAST
-        assert len(kept._found) <= 10
-    last = parse("^[a-c]99$")
-    assert kept.of(last) is automaton
+    monkeypatch.setattr(lazy_automaton, "_cache", kept)
+    kinds, dropped = set(), 0
+    for number in range(12):
+        word = literal(f"{number}")
+        for regex in (
+            parse(f"^[a-c]{number}$"),
+            concat(word, parse(f"^[ab]{{{number}}}(?:c|de)*$")),
+            intersect(parse(f"^a*b{number}$"), repeat(ANY_CHAR, 2, 60 + number)),
+            complement(concat(word, parse("^[xy]+$"))),
+            concat(word, complement(parse("^[0-9]+$"))),
+        ):
+            found, count = kept.of(regex), len(kept._found)
+            with found.lock:
+                found.explore_near(20)
+            kept.of(literal(f"end of {regex}"))
+            kinds.add(type(found).__name__)
+            dropped += len(kept._found) <= count
+            assert kept.nbytes <= 1 << 18
+    assert len(kinds) >= 4, kinds
+    assert dropped > 20
+    for automaton in kept._found.values():
+        counted = lazy_automaton.OBJECT_BYTES + automaton.nbytes
+        assert 0.8 < counted / _bytes_of(automaton) < 1.1, automaton
 
 
 def test_what_is_prepared_stays(monkeypatch: pytest.MonkeyPatch) -> None:
