@@ -7,9 +7,10 @@ A walk over the whole trie takes a millisecond, so it is the last resort. In thi
    string without the tokens that are too long, by the character counts of the vocabulary.
 3. An expression with a length bound that few tokens reach: the mask without the bound, and only the
    long tokens are looked at.
-4. A state most of whose bytes lead where they lead from a state walked before: that one's mask, and
+4. A state of two automata side by side: what both or either allows, where that says it all.
+5. A state most of whose bytes lead where they lead from a state walked before: that one's mask, and
    a walk of the subtrees below the other bytes (`kernels.masks.lexeme_difference`).
-5. A walk (`kernels.masks.lexeme_walk`), which passes over subtrees all of whose characters the
+6. A walk (`kernels.masks.lexeme_walk`), which passes over subtrees all of whose characters the
    state reads again and again.
 
 Each also finds the lexeme ends, from which boundary tokens are walked.
@@ -30,7 +31,7 @@ from structgen.automata.lexer.separators import Either, Fork, Gap
 from structgen.automata.pushdown.engine import Engine
 from structgen.automata.spelling import embedded_dfa
 from structgen.kernels.build.loader import kernels
-from structgen.masks.bitmask import forbid
+from structgen.masks.bitmask import forbid, unpack
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.masks.shared import shared_masks
 from structgen.regular.lazy_dfa.states import Unbounded
@@ -68,6 +69,22 @@ def _is_value(role: Role) -> bool:
     return isinstance(role, Scalar) and role.quoted and not role.recorded
 
 
+def _joined(found: list[Any], *, joint: bool) -> Any:
+    """The lexeme ends of a value that all of some masks have, or any of them."""
+    node = np.sort(np.concatenate([ends.node for ends in found]))
+    most = len(found) - 1 if joint else 0  # so many equal ones must stand behind
+    node = node[: len(node) - most][node[: len(node) - most] == node[most:]]
+    node = node[np.append(True, node[1:] != node[:-1])[: len(node)]]
+    label = np.concatenate([ends.label for ends in found])[:1]  # all of one value are the same
+    return found[0]._replace(
+        node=node,
+        label=label.repeat(len(node)),
+        before=np.zeros(len(node), np.uint8),
+        start=np.zeros(len(node) + 1, np.int32),
+        text=np.zeros(0, np.uint8),
+    )
+
+
 class ByIdentity:
     """A lexer state as a key that is compared by identity.
 
@@ -98,7 +115,7 @@ class LexemeMasks:
         self._depth = vocabulary.trie.max_depth
         self._shared_states = engine.shared_states
         self._masks: dict[int, LexemeMask] = {}
-        # The candidates of step 4: a free string in the first place, then states walked last, in a
+        # The candidates of step 5: a free string in the first place, then states walked last, in a
         # ring.
         self._recent = np.full(RECENT + 1, -1, np.int32)
         self._turn = 0
@@ -192,14 +209,14 @@ class LexemeMasks:
         return mask
 
     def _compute(self, q: int) -> LexemeMask:
-        """The lexeme mask by steps 2 to 5 of this module's docstring."""
+        """The lexeme mask by steps 2 to 6 of this module's docstring."""
         engine = self._engine
         embedded = embedded_dfa.embedded_at(engine, q)
         if embedded is not None:
             bounds = self._bounds(*embedded)
             if bounds is not None:
                 return self._within_lengths(embedded[0], *bounds)
-            found = self._short_enough(q, *embedded)
+            found = self._short_enough(q, *embedded) or self._side_by_side(*embedded)
             if found is not None:
                 return found
         engine.targets(q)
@@ -287,29 +304,45 @@ class LexemeMasks:
             if same.free < few:
                 return None
             return self._with_long_tokens(q, self.of(unbounded), begun, same, escapes=escapes)
-        mask = self.of(unbounded)
-        row, unsure = mask.row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
+        mask, (least, surely) = self.of(unbounded), same.wanted
+        row, unsure = self._that_end(embedded, state, mask.row, begun)
+        if least is not surely:
+            short, _ = self._that_end(embedded, state, row, begun, surely=True)
+            unsure += np.flatnonzero(unpack(row & ~short, 32 * len(row))).tolist()
+        if len(unsure) >= MOST_UNSURE:  # there may be more
+            return None
+        # What cannot be decided by counting is read.
+        at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
+        forbid(row, [token for token in unsure if engine.run(at, text_of(token))[0] < 0])
+        return LexemeMask(row, self._lexeme_ends_within(mask, begun, same.least, same.most))
+
+    def _that_end(
+        self,
+        embedded: embedded_dfa.EmbeddedDfa,
+        state: int,
+        row: Row,
+        begun: Numbers,
+        *,
+        surely: bool = False,
+    ) -> tuple[Row, list[int]]:
+        """The tokens of the unbounded state's row behind which a text may end in time.
+
+        Or, with `surely`, behind which one does. And tokens of which that is not known.
+        """
+        engine, shared = self._engine, self._shared_masks
+        row, unsure = row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
         stack = np.zeros(self._depth + 4, np.int64)
-        stack[0] = unbounded
-        given = np.array([base.place, same.free, same.most], np.int64)
         refuse, code = kernels("masks.length_bound").refuse_longer, -1
         while code:
-            found = embedded.unbounded(engine, state)  # anew, as the DFA may have grown
-            wanted = None if found is None else found[0].wanted
-            nodes_at, subtrees_at = self._shared_masks.nodes_at, self._shared_masks.subtrees_at
-            code = refuse(
-                engine.tables_at, nodes_at, subtrees_at, begun, wanted, given, row, unsure, stack
-            )
+            found: Any = embedded.unbounded(engine, state)  # anew, as the DFA may have grown
+            same, base = found
+            stack[0] = base.number(same.state)
+            given = np.array([base.place, same.free, same.most], np.int64)
+            trie = shared.nodes_at, shared.subtrees_at, begun
+            code = refuse(engine.tables_at, *trie, same.wanted[surely], given, row, unsure, stack)
             if code:
                 engine.fill_on_demand(code)
-        count = unsure[0]
-        if count == MOST_UNSURE:  # there may be more
-            return None
-        # What the kernel cannot decide by counting is read.
-        at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
-        tokens = unsure[1 : count + 1].tolist()
-        forbid(row, [token for token in tokens if engine.run(at, text_of(token))[0] < 0])
-        return LexemeMask(row, self._lexeme_ends_within(mask, begun, same.least, same.most))
+        return row, unsure[1 : unsure[0] + 1].tolist()
 
     def _with_long_tokens(
         self, q: int, mask: LexemeMask, begun: Numbers, same: Unbounded, *, escapes: bool
@@ -330,6 +363,23 @@ class LexemeMasks:
         order = both[0].argsort()  # by node
         start = np.zeros(len(order) + 1, np.int32)
         return LexemeMask(found.row, type(near)(*(x[order] for x in both), start, near.text))
+
+    def _side_by_side(self, embedded: embedded_dfa.EmbeddedDfa, state: int) -> LexemeMask | None:
+        """The mask of a state that reads several automata side by side, from those of their states.
+
+        None where these do not say it all.
+        """
+        role = embedded.role
+        found = embedded.halves(self._engine, state) if _is_value(role) else None
+        if found is None or role.surrogates:
+            return None
+        joint, states = found
+        masks = [self.of(q) for q in states]
+        if embedded.halves(self._engine, state) is None:  # now that all states between are known
+            return None
+        join = np.bitwise_and if joint else np.bitwise_or
+        row = join.reduce([mask.row for mask in masks])
+        return LexemeMask(row, _joined([mask.lexeme_ends for mask in masks], joint=joint))
 
     # -- what walks need ------------------------------------------------------------------------
 

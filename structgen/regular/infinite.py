@@ -14,8 +14,10 @@ from structgen.regular.charset import ALL, CharSet, union_all
 from structgen.regular.expressions.build import text_of
 from structgen.regular.expressions.nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
 from structgen.regular.expressions.required_characters import possible_characters, sequence
-from structgen.regular.lazy_dfa.automaton import table_of
+from structgen.regular.lazy_dfa.automaton import automaton_of, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.counters import only_format
+from structgen.regular.lazy_dfa.pairs import BesideAutomaton
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,
@@ -130,7 +132,7 @@ def every_prefix_is_infinite(language: Regex) -> bool:
         return True
     parts = language.parts if isinstance(language, And) else (language,)
     parts = tuple(_without_few(part) for part in parts)
-    if _leaves_some_letter(parts):
+    if _leaves_some_letter(parts) or _is_filled_up(language):
         return True
     todo = [intersect(*parts)]
     seen: set[Regex] = set()
@@ -148,6 +150,14 @@ def every_prefix_is_infinite(language: Regex) -> bool:
             return False  # some prefix has finitely many words
         todo.extend(after)
     return True
+
+
+def _is_filled_up(language: Regex) -> bool:
+    """Whether texts of a format beside a pattern are plainly filled up to any length."""
+    found = None
+    with contextlib.suppress(TooLargeError, BudgetError):
+        found = automaton_of(language) if only_format(language) is not None else None
+    return isinstance(found, BesideAutomaton) and found.is_endless
 
 
 def _is_anywhere(part: Regex) -> bool:

@@ -17,6 +17,7 @@ from structgen.regular.infinite import (
 )
 from structgen.regular.regex import Regex, alt, complement, intersect, repeat, words
 from structgen.regular.syntax.ecma import parse
+from structgen.schema.formats.formats import format_built
 
 WORD = "[Cc][Oo][Ll][Ll][Ee][Cc][Tt][Ii][Oo][Nn]"
 PATTERNS = [
@@ -171,3 +172,10 @@ def test_nobody_counts_more_words_than_anybody_asks_for() -> None:
     for _ in range(40):
         language = repeat(language, 5, 6)
     assert least_count(language) == ENOUGH
+
+
+@pytest.mark.parametrize(("pattern", "endless"), [("^/.+/$", True), ("^/.{1,3}/$", False)])
+def test_patterns_beside_a_format_are_filled_up(pattern: str, endless: bool) -> None:
+    """Without a walk of their derivatives, which are many."""
+    language = intersect(format_built("regex"), parse(pattern))
+    assert infinite._is_filled_up(language) == endless == every_prefix_is_infinite(language)

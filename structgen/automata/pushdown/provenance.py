@@ -13,6 +13,7 @@ STATE, FRAME, TERMINAL = 0, 1, 2  # what was numbered
 PLACE_BITS = 9  # of an origin, parent << PLACE_BITS | place
 BEFORE, NAMED = 256, 512  # places beyond the bytes: `accept`, and listed words from NAMED on
 LAST, MOVE, REST, FREE, UNBOUNDED = range(507, 512)  # further such places
+HALF, MOST_HALVES = 300, 200  # such places from HALF on
 OPEN, WAITING, TEXT = 0, 1, -1  # an action opened a frame, left it below, or needed captures
 
 
@@ -26,7 +27,7 @@ class ProvenanceLog:
     - parent << PLACE_BITS | FREE: its open-ended form; with UNBOUNDED: its form without length
       bounds; REST: what reads other texts than the listed ones; MOVE: the first state that a
       character leads to and that had no number; LAST: the last of the states at whose starts the
-      parent is;
+      parent is; HALF + i: the i-th of the texts that are read side by side;
     - -1 - 2 * frame: the lexeme of a frame; -2 - 2 * frame: its entry.
 
     frames: three numbers each. (OPEN or WAITING, frame, terminal): the action that led to it;

@@ -27,7 +27,9 @@ from structgen.automata.pushdown.provenance import (
     BEFORE,
     FRAME,
     FREE,
+    HALF,
     LAST,
+    MOST_HALVES,
     MOVE,
     NAMED,
     PLACE_BITS,
@@ -115,6 +117,8 @@ def _state_from(numbers: Numbering, origin: int) -> LexState:
             target = open_ended_form(parent)
         elif place == UNBOUNDED:
             target = embedded_dfa.unbounded_form(parent)
+        elif HALF <= place < HALF + MOST_HALVES:
+            target = embedded_dfa.half_form(parent, place - HALF)
         elif place == LAST:
             target = parent.states[-1]  # type: ignore[attr-defined]
         elif place == MOVE:

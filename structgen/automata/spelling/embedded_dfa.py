@@ -26,7 +26,14 @@ from structgen.automata.lexer.lexer import (
     with_only,
 )
 from structgen.automata.pushdown.numbering import Numbering
-from structgen.automata.pushdown.provenance import BEFORE, FREE, PLACE_BITS, UNBOUNDED
+from structgen.automata.pushdown.provenance import (
+    BEFORE,
+    FREE,
+    HALF,
+    MOST_HALVES,
+    PLACE_BITS,
+    UNBOUNDED,
+)
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
@@ -35,6 +42,7 @@ from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
     before_far_bounds,
     is_prepared,
+    side_by_side,
     vector_automaton,
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
@@ -65,7 +73,9 @@ class EmbeddedDfa:
         # by outcome (`RegexAutomaton.ends`), -1 if not met yet
         self._terminals = np.full(2, -1, np.int32)
         # the DFA without length bounds, embedded
-        self._unbounded: tuple[EmbeddedDfa, int] | None = None
+        self._unbounded: EmbeddedDfa | None = None
+        # the DFAs that are read side by side, embedded, by place; see `halves`
+        self._halves: dict[int, EmbeddedDfa | None] = {}
         role: Any = text.role
         alive = only_live_index(text.vector) or 0
         self._any, end = _free_and_end(role, len(text.vector), alive)
@@ -118,14 +128,39 @@ class EmbeddedDfa:
         if found is None:
             return None
         if self._unbounded is None:
-            origin = (self.number(0) << PLACE_BITS) | UNBOUNDED
-            q = numbers.state_id(unbounded_form(self._text), origin)
-            numbers.targets(q)
-            self._unbounded = embedded_at(numbers, q)
-        if self._unbounded is None or self._unbounded[0]._automaton is not found.automaton:
+            self._unbounded = self._beside(numbers, unbounded_form(self._text), UNBOUNDED)
+        if self._unbounded is None or self._unbounded._automaton is not found.automaton:
             return None
-        self._unbounded[0].number_new(numbers)  # the DFA may have been walked elsewhere
-        return found, self._unbounded[0]
+        self._unbounded.number_new(numbers)  # the DFA may have been walked elsewhere
+        return found, self._unbounded
+
+    def _beside(self, numbers: Numbering, text: LexState, place: int) -> EmbeddedDfa | None:
+        """The embedded DFA of a text that follows from this one's; None if it is none."""
+        q = numbers.state_id(text, (self.number(0) << PLACE_BITS) | place)
+        numbers.targets(q)
+        found = embedded_at(numbers, q)
+        return None if found is None else found[0]
+
+    def halves(self, numbers: Numbering, state: int) -> tuple[bool, list[int]] | None:
+        """The lexer states that are read side by side in a state; None if they do not say it all.
+
+        With them, whether all have to read a text, or any. See `RegexAutomaton.halves`.
+        """
+        with self._automaton.lock:
+            found = self._automaton.halves(state)
+        if found is None or len(found.states) > MOST_HALVES:
+            return None
+        numbered = []
+        for place, automaton, at in found.states:
+            if place not in self._halves:
+                form = half_form(self._text, place)
+                self._halves[place] = self._beside(numbers, form, HALF + place)
+            half = self._halves[place]
+            if half is None or half._automaton is not automaton:
+                return None
+            half.number_new(numbers)
+            numbered.append(half.number(at))
+        return found.joint, numbered
 
     def number_new(self, numbers: Numbering) -> None:
         """Give all states of the DFA numbers."""
@@ -330,6 +365,12 @@ def unbounded_form(state: LexState) -> LexState:
         return _far_form(state)[0]
     found = without_counters(language)
     return state if found is None else _with(state, found[0])
+
+
+def half_form(state: LexState, place: int) -> LexState:
+    """One of the texts that are read side by side for a text."""
+    language: Any = _language(state) if isinstance(state, Text) else None
+    return _with(state, side_by_side(language)[place])  # type: ignore[arg-type]
 
 
 def _far_form(text: Text) -> tuple[Text, int]:

@@ -28,7 +28,7 @@ class SubAutomatonState(Protocol):
     - `shortest`: a lower bound on the length of what it accepts. `live`: it is known to accept
       something, and then `witness`: the length of something that it accepts. `ending`: a shortest
       text that it accepts, in the place of both. `filler`: characters of which any number may
-      follow behind `ending`.
+      follow behind `ending`. `closing`: all characters that an `ending` may have.
     - `reads`: disjoint character sets; each move of this state and of all states after it is a
       union of these, and all these states are non-empty.
     - `again`: a character set, and how many characters of it may follow in any order, without that

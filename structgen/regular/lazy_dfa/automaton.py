@@ -340,9 +340,7 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     """A fresh automaton, by the construction for such expressions (see the module)."""
     if is_length_bound(regex):
         return LengthAutomaton(regex)
-    regex = without_impossible_alternatives(regex)
-    if not regex.plain:
-        regex = without_redundant_bounds(regex)
+    regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
     if isinstance(regex, SubAutomaton):
@@ -350,19 +348,36 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
-    beside = _beside_format(regex)
-    if beside is not None:
-        return beside
-    if isinstance(regex, Alt) and not regex.plain:
-        return _either(regex)
+    parts: list[Any] = [*map(automaton_of, side_by_side(regex))]
+    if isinstance(regex, Alt) and parts:
+        either: RegexAutomaton = reduce(UnionAutomaton, parts)
+        return either
+    if parts and isinstance(parts[0], SteppedSubAutomaton) and isinstance(parts[1], TableAutomaton):
+        return BesideAutomaton(*parts)
     return DerivedAutomaton(regex)
 
 
-def _either(regex: Alt) -> RegexAutomaton:
-    """A union of which some alternatives have no table: their automata side by side."""
-    plain = alt(*(part for part in regex.parts if part.plain))
-    parts = map(automaton_of, (plain, *(part for part in regex.parts if not part.plain)))
-    return reduce(UnionAutomaton, (part for part in parts if part is not None))
+def _simplified(regex: Regex) -> Regex:
+    """The expression without what no text can need."""
+    regex = without_impossible_alternatives(regex)
+    return regex if regex.plain else without_redundant_bounds(regex)
+
+
+def side_by_side(regex: Regex) -> list[Regex]:
+    """What is read side by side where an expression has no table of states.
+
+    A format and all that must hold beside it, or the alternatives of a union, the plain ones as
+    one. Other expressions have none.
+    """
+    regex = _simplified(regex)
+    if isinstance(regex, Alt) and not regex.plain:
+        plain = alt(*(part for part in regex.parts if part.plain))
+        others = [part for part in regex.parts if not part.plain]
+        return [part for part in (plain, *others) if part.longest]
+    found = only_format(regex)
+    if found is None or not isinstance(regex, And):
+        return []
+    return [found, intersect(*(part for part in regex.parts if part is not found))]
 
 
 def _table(regex: Regex) -> RegexAutomaton:
@@ -386,18 +401,6 @@ def _repeats_often(regex: Regex) -> bool:
     if not isinstance(regex, Repeat) or not isinstance(regex.body, Chars):
         return False
     return (regex.low if regex.high == INFINITE else regex.high) > MAX_POSITIONS
-
-
-def _beside_format(regex: Regex) -> RegexAutomaton | None:
-    """A format that is read state by state, beside what else must hold; None where it is none."""
-    found = only_format(regex)
-    if found is None or not isinstance(regex, And):
-        return None
-    side = automaton_of(intersect(*(part for part in regex.parts if part is not found)))
-    base = automaton_of(found)
-    if not isinstance(base, SteppedSubAutomaton) or not isinstance(side, TableAutomaton):
-        return None
-    return BesideAutomaton(base, side)
 
 
 def _repeated(regex: Regex) -> RegexAutomaton:

@@ -479,7 +479,8 @@ class CounterAutomaton(TableAutomaton):
         if size < low or 0 <= free < size or (most >= 0 and free < 0):
             return None
         free, left = (INFINITE, INFINITE) if most < 0 else (free - size, most - size)
-        return Unbounded(self._base, at, free, left, self._known.longer[0])
+        wait = self._known.longer[0]
+        return Unbounded(self._base, at, free, left, (wait, wait))
 
     def _find(self, state: int, count: int) -> None:
         with self._base.lock:

@@ -11,6 +11,9 @@ Mostly that is plain: states of a format know how a text can end soon. Else an e
 and what is found is noted for all pairs on the way. A pair for which MAX_SEARCHED others were
 looked at in vain counts as dead: that leaves out some texts and lets none in, and no state is a
 dead end, since from each pair that is kept one leads on that is nearer to an end.
+
+Where no pair behind a pair can be dead (`BesideAutomaton.halves`), what may follow is what either
+automaton says by itself; masks are then joined, and no pairs are explored for them.
 """
 
 from __future__ import annotations
@@ -18,16 +21,23 @@ from __future__ import annotations
 import contextlib
 import heapq
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
 
 from structgen.kernels.build.loader import kernels
-from structgen.regular.charset import NONE
+from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_in, sets_of
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, distances_to_end
-from structgen.regular.lazy_dfa.states import Array, RegexAutomaton, TableAutomaton, Unbounded
+from structgen.regular.lazy_dfa.states import (
+    Array,
+    Halves,
+    RegexAutomaton,
+    TableAutomaton,
+    Unbounded,
+)
 from structgen.regular.lazy_dfa.stepped import (
     MOST_REPEATS,
     StateFacts,
@@ -37,11 +47,14 @@ from structgen.regular.lazy_dfa.stepped import (
 from structgen.util.arrays import with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
+MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
 ROOM = 256  # pairs that there is room for at first
 
 Pair = int  # a number of `PairAutomaton`, not a state: some pairs are dead
 _DEAD, _NEW = -1, -2  # in the place of a state's number
 _NOTHING = np.zeros((0, 3), np.int32)
+_SHORT = CharSet.chars("\b\t\n\f\r")  # control characters with a short escape in JSON
+_ESCAPED = CharSet.chars('"\\/')
 
 
 class PairAutomaton(SteppedAutomaton):
@@ -136,6 +149,26 @@ class UnionAutomaton(PairAutomaton):
     def _lives(self, pair: Pair) -> bool:
         return pair >= 0
 
+    def halves(self, state: int) -> Halves:
+        """See `RegexAutomaton.halves`: of a union in a union, those of both."""
+        return Halves(False, (*self._leaves(cast(int, self._nodes[state])),))
+
+    def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
+        (one, other), (at, beside) = self._both, self._halves(pair)
+        if at >= 0 and isinstance(one, UnionAutomaton):
+            with one.lock:
+                yield from one.halves(at).states
+        elif at >= 0:
+            yield 0, one, at
+        if beside >= 0:
+            yield self._place, other, beside
+
+    @property
+    def _place(self) -> int:
+        """The place of the second automaton among all alternatives."""
+        one = self._both[0]
+        return one._place + 1 if isinstance(one, UnionAutomaton) else 1
+
     def _facts(self, node: Pair) -> StateFacts:
         each = zip(self._both, self._halves(node), strict=True)
         met = [(part, state) for part, state in each if state >= 0]
@@ -166,17 +199,28 @@ class BesideAutomaton(PairAutomaton):
         self._format = base if isinstance(base, SteppedSubAutomaton) else None
         self._counts = side if isinstance(side, LengthAutomaton) else None
         self._waits = self._fillers = np.zeros(0, np.int64)
+        self._undemanding = np.zeros(0, np.bool_)  # see `_write_undemanding`
+        self._filler = -1  # a class of characters that fill a text up
+        self._unread: list[tuple[CharSet, CharSet]] | None = None
         if isinstance(side, TableAutomaton):
             self._write_waits(side)
-        self._filled: dict[tuple[str, int], int] = {}  # see `_filled_distance`
+        self._filled: dict[tuple[str, int, int], int] = {}  # see `_filled_distance`
         self._distances: dict[Pair, int] = {}  # to an end that was found
         self._behind: dict[Pair, list[Pair]] = {}  # of pairs that searches looked at
+        self._reaches = np.zeros((0, 2), np.int32)  # of each state, see `distances`
+        self._compared = 0  # how many explored states of the base `_shares_prefixes` has looked at
         super().__init__(base, side)
 
     def reach(self, state: int) -> tuple[int, int]:
         """See `SteppedAutomaton.reach`."""
         pair: Any = self._nodes[state]
         return self._least(pair), self._distances[pair]
+
+    def distances(self) -> tuple[Array, Array]:
+        """See `SteppedAutomaton.distances`."""
+        more = [*map(self.reach, range(len(self._reaches), self.made))]
+        self._reaches = np.append(self._reaches, np.array(more, np.int32).reshape(-1, 2), axis=0)
+        return self._reaches[:, 0].copy(), self._reaches[:, 1].copy()
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`: the base, where what is beside it makes no difference."""
@@ -193,31 +237,112 @@ class BesideAutomaton(PairAutomaton):
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""
         at, beside = self._halves(cast(int, self._nodes[state]))
-        return self._base.length_from(at, least) if self._side.endless[beside] else None
+        if self._side.endless[beside]:
+            return self._base.length_from(at, least)
+        return self._filled_distance(at, beside, least) if self._is_undemanding(beside) else None
 
     def free_within(self, state: int, least: int, most: int) -> int:
         """See `SteppedAutomaton.free_within`."""
         at, beside = self._halves(cast(int, self._nodes[state]))
-        return self._base.free_within(at, least, most) if self._side.endless[beside] else 0
+        if self._side.endless[beside]:
+            return self._base.free_within(at, least, most)
+        if not self._is_undemanding(beside):
+            return 0
+        # what fills a text up to its least length may lead away from an end again
+        wait = self.straying
+        return self._base.free_within(at, least, most - wait) if least + wait <= most else 0
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether each text that is begun is known to have endlessly many endings.
+
+        It has where no text ends but in an undemanding state, in which any number of characters of
+        the format's `filler` may come before the end.
+        """
+        count = len(self._undemanding)
+        return bool(count) and not (self._side.ends[:count] > self._undemanding).any()
+
+    def _is_undemanding(self, beside: int) -> bool:
+        return self._unread is not None and bool(self._undemanding[beside])
+
+    def halves(self, state: int) -> Halves | None:
+        """See `RegexAutomaton.halves`: where every pair behind is live.
+
+        Asked once more when the masks of both are known, since it depends on the states in between.
+        """
+        at, beside = self._halves(cast(int, self._nodes[state]))
+        if not self._is_undemanding(beside) or not self._shares_prefixes():
+            return None
+        return Halves(True, ((0, self._base, at), (1, self._side, beside)))
+
+    def _shares_prefixes(self) -> bool:
+        """Whether each state of the format that reads what a pattern does not reads others like it.
+
+        Then whatever begins a character for both begins one for the pair.
+        """
+        base = self._base
+        with base.lock:
+            first = base.first[self._compared : base.known + 1]
+            spans = base.spans[first[0] : first[-1]]
+            self._compared = base.known
+        state = np.arange(len(first) - 1).repeat(np.diff(first))
+        for unread, others in self._unread or ():
+            at_risk = np.zeros(len(first), np.bool_)
+            at_risk[state[_reading(spans, unread)]] = True
+            at_risk[state[_reading(spans, others)]] = False
+            if at_risk.any():
+                self._unread = None
+                return False
+        return True
 
     def _facts(self, node: Pair) -> StateFacts:
         base, side, (at, beside) = self._base, self._side, self._halves(node)
         ends = bool(base.ends[at] and side.ends[beside])
+        if self._counts is None and self._is_undemanding(beside):
+            often = min(int(base.often[at]), int(side.often[beside]))
+            return ends, False, int(base.loops[at] & side.loops[beside]) if often else 0, often
         if self._counts is None or not base.often[at]:
             return ends, False, 0, 0
-        # what a format reads again and again leads no farther from an end than by one character
         most = self._counts.left(beside)[1]
-        room = 255 if most == INFINITE else min(most - self._distances[node] - 1, MOST_REPEATS)
+        far = self._distances[node] + 1 + base.straying
+        room = 255 if most == INFINITE else min(most - far, MOST_REPEATS)
         often = max(min(int(base.often[at]), room), 0)
         return ends, False, int(base.loops[at]) if often else 0, often
 
     def _write_waits(self, side: TableAutomaton) -> None:
         """Find out how far the states of a pattern are from an end, unless that takes too long."""
-        filler = NONE if self._format is None else self._format.filler
-        columns = [at for at, chars in enumerate(sets_of(side.classes)) if chars & filler]
+        sets = sets_of(side.classes)
+        columns = _having(sets, NONE if self._format is None else self._format.filler)
         with contextlib.suppress(TooLargeError), side.lock:
             self._waits = distances_to_end(side)
             self._fillers = distances_to_end(side, columns)
+            self._write_undemanding(sets, side.search.moves[: len(self._fillers)], columns)
+
+    def _write_undemanding(self, sets: list[CharSet], moves: Array, columns: list[int]) -> None:
+        """Find the states of a pattern with which no text of a format leads to a dead pair.
+
+        In all states behind them nearly all characters are read, the endings of the format among
+        them, and its `filler` leads to an end. `_unread`: what is not read, and others that are
+        spelled nearly alike: of two characters with a beginning in common, in UTF-8 or escaped, one
+        is among these others.
+        """
+        closing = NONE if self._format is None else self._format.closing
+        never = ALL - union_all(sets)
+        if not closing or len(never) > MAX_UNREAD or never & (closing | _ESCAPED) or not columns:
+            return
+        self._filler = max(columns, key=lambda at: len(sets[at]))
+        sizes = np.array([MAX_UNREAD + 1 if each & _ESCAPED else len(each) for each in sets])
+        found = (self._fillers < len(moves)) & ((moves < 0) @ sizes <= MAX_UNREAD)
+        ending = [*_having(sets, closing), self._filler]
+        found = _staying(found, moves[:, ending], or_none=False)
+        found = self._undemanding = _staying(found, moves, or_none=True)
+        self.straying = int(self._fillers[found].max(initial=0))
+        lost = np.flatnonzero((moves[found] < 0).any(axis=0)).tolist()
+        unread = union_all([never, *(sets[at] for at in lost)])
+        blocks = {point >> 4 for low, high in unread.ranges for point in range(low, high + 1)}
+        alike = [CharSet.of([(block << 4, block << 4 | 15)]) for block in blocks]
+        alike = [kind for chars in alike for kind in (chars & _SHORT, chars - _SHORT)]
+        self._unread = [(chars & unread, chars - unread) for chars in alike if chars & unread]
 
     # -- how far a pair is from an end ----------------------------------------------------------
 
@@ -252,26 +377,31 @@ class BesideAutomaton(PairAutomaton):
             return longer if longer is not None and longer <= high else _DEAD
         return surely if surely <= high else _DEAD
 
-    def _filled_distance(self, at: int, beside: int) -> int:
-        """The length of the ending of a format's state and of characters that fill it up."""
+    def _filled_distance(self, at: int, beside: int, least: int = 0) -> int:
+        """The length of the ending of a format's state and of characters that fill it up.
+
+        So many that it is not below `least`.
+        """
         ending = None if self._format is None else self._format.ending(at)
         if ending is None or not len(self._fillers):
             return _DEAD
-        found = self._filled.get((ending, beside))
-        if found is None:
-            found = self._filled[ending, beside] = self._filled_up(ending, beside)
-        return found
+        key = ending, beside, least
+        if key not in self._filled:
+            self._filled[key] = self._filled_up(*key)
+        return self._filled[key]
 
-    def _filled_up(self, ending: str, beside: int) -> int:
-        """The length of an ending with what a pattern asks for behind it; _DEAD if none fits."""
+    def _filled_up(self, ending: str, beside: int, least: int) -> int:
+        """`_filled_distance` after a format's ending; _DEAD if none fits."""
         side: Any = self._side
         letters = np.array([*map(ord, ending)], np.int32)
         for column in classes_in(side.classes, letters).tolist():
             beside = int(side.search.moves[beside, column]) if column >= 0 else -1
             if beside < 0:
                 return _DEAD
-        more = int(self._fillers[beside])
-        return _DEAD if more >= len(self._fillers) else len(ending) + more
+        size, waits = len(ending), self._fillers
+        while size + waits[beside] < least:
+            beside, size = int(side.search.moves[beside, self._filler]), size + 1
+        return size + int(waits[beside]) if waits[beside] < len(waits) else _DEAD
 
     def _least(self, pair: Pair) -> int:
         """A lower bound on the characters with which a text ends from a pair."""
@@ -323,3 +453,29 @@ class BesideAutomaton(PairAutomaton):
             self._distances[at] = far
             at = came[at]
         return far
+
+
+def _having(sets: list[CharSet], chars: CharSet) -> list[int]:
+    """The indices of the sets that have some of these characters."""
+    return [at for at, each in enumerate(sets) if each & chars]
+
+
+def _staying(states: Array, moves: Array, *, or_none: bool) -> Array:
+    """bool[S]: those of some states from which all moves lead to such a state again.
+
+    moves: int32[S, k], -1 for none, which counts as such a state with `or_none`.
+    """
+    while True:
+        within = np.append(states, or_none)  # -1 is the last
+        found = states & within[moves].all(axis=1)
+        if (found == states).all():
+            return found
+        states = found
+
+
+def _reading(spans: Array, chars: CharSet) -> Array:
+    """bool[k]: which moves, as spans, read one of some characters."""
+    found = np.zeros(len(spans), np.bool_)
+    for low, high in chars.ranges:
+        found |= (spans[:, 0] <= high) & (spans[:, 1] >= low)
+    return found

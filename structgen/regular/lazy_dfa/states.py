@@ -34,17 +34,28 @@ class Unbounded(NamedTuple):
     """The state of an automaton without length bounds that a state of a bounded one stands for.
 
     For the next `free` characters the two read the same texts, but that a text of fewer than
-    `least` does not end yet; at most `most` characters may follow at all. wanted: int32[S], fewest
-    characters that end a text from each state of the unbounded automaton; None where nothing is
-    said of texts longer than `free`.
+    `least` does not end yet; at most `most` characters may follow at all. wanted: two times
+    int32[S], from each state of the unbounded automaton the fewest characters with which a text may
+    end, and a number with which one does; None where nothing is said of texts longer than `free`.
     """
 
     automaton: RegexAutomaton
     state: int
     free: int
     most: int = 0
-    wanted: Array | None = None
+    wanted: tuple[Array, Array] | None = None
     least: int = 0
+
+
+class Halves(NamedTuple):
+    """The states of automata that a state stands for, each with the place of its expression.
+
+    What the state reads is what all of them read (`joint`), or any of them, and so for all that
+    follows: no state behind it is dead for another reason. See `pairs.side_by_side`.
+    """
+
+    joint: bool
+    states: tuple[tuple[int, RegexAutomaton, int], ...]
 
 
 class RegexAutomaton(ABC):
@@ -129,6 +140,10 @@ class RegexAutomaton(ABC):
         with found.automaton.lock:
             at, depth = found.of(state, self.came)
         return Unbounded(found.automaton, at, found.free - depth) if depth < found.free else None
+
+    def halves(self, _state: int) -> Halves | None:
+        """The states that are read side by side in a state; None if they say less than it does."""
+        return None
 
     @cached_attribute
     def _without_counters(self) -> WithoutCounters | None:

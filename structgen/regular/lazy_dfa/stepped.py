@@ -41,6 +41,8 @@ class SteppedAutomaton(RegexAutomaton):
 
     loops_are_final = True
     is_slow = True
+    #: by how many characters more than one the texts that `often` counts may lead away from an end
+    straying = 0
 
     def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
@@ -84,8 +86,8 @@ class SteppedAutomaton(RegexAutomaton):
         """See `SubAutomatonState`; 0 where that is not known."""
         return 0
 
-    def distances(self) -> Array | None:
-        """int32[made]: the length of a shortest ending of each state; None if that is not known."""
+    def distances(self) -> tuple[Array, Array] | None:
+        """`Unbounded.wanted` for all states; None if that is not known."""
         return None
 
     def explore(self, state: int) -> None:
@@ -215,7 +217,12 @@ class SteppedSubAutomaton(SteppedAutomaton):
         """See `SubAutomatonState`."""
         return getattr(self._nodes[0], "filler", NONE)
 
-    def distances(self) -> Array | None:
+    @property
+    def closing(self) -> CharSet:
+        """See `SubAutomatonState`."""
+        return getattr(self._nodes[0], "closing", NONE)
+
+    def distances(self) -> tuple[Array, Array] | None:
         """See `SteppedAutomaton.distances`."""
         known = len(self._distances)
         if self.ending(self.made - 1) is None:
@@ -223,7 +230,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         if known < self.made:
             more = [len(ending or "") for ending in self._endings[known:]]
             self._distances = np.append(self._distances, np.array(more, np.int32))
-        return self._distances
+        return self._distances, self._distances
 
     def reach(self, state: int) -> tuple[int, int]:
         """See `SteppedAutomaton.reach`."""

@@ -69,6 +69,9 @@ _EXAMPLES = {  # formats that schemas often have, with texts whose states are pr
         r"^(?:\.|[^a-z\W]+)?$",
         r"^(([a-z]+|\d{1,3})*(b))(c)$",
         r"^[a-z]\d+\.?\w{2,}x*?|[^x]y$",
+        r"(a){[b]*?(?:\.)|((a)*{(((",
+        r"(a(?<",
+        r"(a[b](a){[b",
     ),
 }
 

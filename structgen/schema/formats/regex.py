@@ -21,11 +21,12 @@ from structgen.regular.syntax.unicode import property_names
 _MAX_COUNT = 10**15  # counts in braces are below it
 _MAX_NAME = 40  # letters of a group name
 _NAME_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789"
+_CLOSING = CharSet.chars(_NAME_LETTERS + "(){}<>[]:=")
 _DIGITS = CharSet.chars("0123456789")
 _FARTHEST = len("u{10FFFF}]")  # what may be missing behind a character, apart from groups
 _PLAIN = ALL - CharSet.chars("^$\\.*+?()[{|")
 _ANYWHERE = _PLAIN | CharSet.chars("^$.|")
-_FILLER = _PLAIN - _DIGITS - CharSet.chars(",}")  # stand for themselves behind any pattern
+_FILLER = _ANYWHERE - _DIGITS - CharSet.chars(",}")  # end a pattern behind any other
 _MEMBERS = ALL - CharSet.chars("]\\-")
 _PUNCTUATION = CharSet.of([(0x20, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)])
 _HEX = [CharSet.chars(f"{digit:x}{digit:X}") for digit in range(16)]
@@ -86,6 +87,7 @@ class State:
     context: GroupContext
     live: ClassVar[bool] = True
     filler: ClassVar[CharSet] = _FILLER
+    closing: ClassVar[CharSet] = _CLOSING
     complete: ClassVar[bool] = False
     again: ClassVar[Again] = None
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import random
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import structgen as sg
 from structgen.regular import byte_groups
+from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.pairs import BesideAutomaton
-from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat
+from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat, sub_automaton
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 
@@ -157,9 +159,11 @@ def test_what_may_follow_in_any_order_stays_within_bounds(name: str, most: int) 
     assert promised
 
 
-def test_a_far_length_makes_no_difference() -> None:
+@pytest.mark.parametrize("pattern", ["", pytest.param("^/.+/$", marks=pytest.mark.thorough)])
+def test_a_far_length_makes_no_difference(pattern: str) -> None:
     """So many characters may follow as without it; texts end alike once they are long enough."""
-    automaton, rnd, said = with_length("regex", 3, 60), random.Random(4), 0
+    language = intersect(format_built("regex"), parse(pattern), repeat(ANY_CHAR, 5, 60))
+    automaton, rnd, said = beside(language), random.Random(4), 0
     for _ in range(60):
         state, text = 0, ""
         for _ in range(rnd.randrange(30)):
@@ -169,7 +173,7 @@ def test_a_far_length_makes_no_difference() -> None:
         found = automaton.unbounded(state)
         if found is None:
             continue
-        assert found.least == max(3 - len(text), 0)
+        assert found.least == max(5 - len(text), 0)
         base, at, least = found.automaton, found.state, found.least
         for _ in range(min(found.free, 10)):
             left, right = automaton.spans_from(state), base.spans_from(at)
@@ -178,6 +182,43 @@ def test_a_far_length_makes_no_difference() -> None:
             k = rnd.randrange(len(left))
             state, at, least, said = int(left[k, 2]), int(right[k, 2]), least - 1, said + 1
     assert said > 100
+
+
+@dataclass(frozen=True)
+class _Rare:
+    """A sub-automaton of any letters, that after "b" reads one character alone."""
+
+    alone: str
+    begun: bool = False
+    live: ClassVar[bool] = True
+    filler: ClassVar[CharSet] = CharSet.chars("ac")
+    closing: ClassVar[CharSet] = CharSet.chars("a")
+    nullable: ClassVar[bool] = True
+    ending: ClassVar[str] = ""
+
+    def moves(self) -> list[tuple[CharSet, _Rare]]:
+        """Any character, or the one."""
+        if self.begun:
+            return [(CharSet.chars(self.alone), _Rare(self.alone))]
+        b = CharSet.chars("b")
+        return [(b, _Rare(self.alone, begun=True)), (~b, self)]
+
+
+@pytest.mark.parametrize(("alone", "joined"), [("x", True), ("\n", False), ("\u2028", False)])
+def test_masks_are_joined_only_where_beginnings_of_characters_are_shared(
+    alone: str, joined: bool
+) -> None:
+    """A pattern without line breaks beside a format that now and then reads only one of them."""
+    automaton = beside(intersect(sub_automaton(_Rare(alone)), parse(r"^a.*c$")))
+    state = read(automaton, "aa")
+    assert automaton.halves(0) is None  # only "a" may begin
+    found = automaton.halves(state)
+    assert found is not None
+    assert found.joint
+    for _, part, at in found.states:
+        part.after(at, "b")
+        part.explore(part.after(at, "b"))
+    assert (automaton.halves(state) is not None) == joined
 
 
 @pytest.mark.thorough
@@ -197,6 +238,7 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
         here, ending = state, "" if state.nullable else state.ending
         lengths.add(len(ending))
         for letter in ending:
+            assert letter in state.closing
             here = next(to for chars, to in here.moves() if letter in chars)
         assert here.nullable
         level = [state]
@@ -212,6 +254,9 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
         ("regex", {"minLength": 1, "maxLength": 30}),
         ("regex", {"maxLength": 90, "minLength": 4}),
         ("regex", {"pattern": "^/"}),
+        ("regex", {"pattern": "^/.+/$"}),
+        ("regex", {"pattern": r"^\^[^)]*\$$"}),
+        pytest.param("regex", {"pattern": "^/.*/$", "maxLength": 60}, marks=pytest.mark.thorough),
         ("hostname", {"minLength": 5, "maxLength": 80}),
         ("hostname", {"minLength": 250}),
         pytest.param("idn-hostname", {"minLength": 4}, marks=pytest.mark.thorough),
@@ -219,15 +264,21 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
 )
 def test_masks_hold_exactly_the_tokens_that_may_come(name: str, more: dict[str, Any]) -> None:
     """Each token alone, read by the automaton, says the same as its bit."""
+    masks_are_exact({"type": "string", "format": name, **more}, LETTERS[name])
+
+
+def masks_are_exact(schema: dict[str, Any], letters: str) -> None:
+    """Check masks on some ways, with tokens of some letters and others."""
     rnd = random.Random(8)
-    words = {"".join(rnd.choices(LETTERS[name], k=rnd.randrange(1, 6))) for _ in range(150)}
-    words |= {"ab.x" * 9, "-" * 5, "éü" * 4}
+    words = {"".join(rnd.choices(letters, k=rnd.randrange(1, 6))) for _ in range(150)}
+    words |= {"ab.x" * 9, "-" * 5, "éü" * 4, "a\\n", "\u2028"}
+    words |= {"\\u2", "\\u202", "/\\u2029", "\\u000"}
     words |= {"a" * 20, "(" * 14, "[" + "-" * 25, "\\", '"', '/"', "\\\\", "é"}
     words |= {chr(point) for point in range(0x20, 0x7F)}  # else endings are looked for
     tokens = [b"", *sorted(word.encode() for word in words)]
     tokens += [bytes((byte,)) for byte in (*range(0x20), *range(0x7F, 0x100))]
     vocab = sg.Vocabulary(tokens, eos_ids=[0])
-    spec = sg.JsonSchema({"type": "string", "format": name, **more}, whitespace="compact")
+    spec = sg.JsonSchema(schema, whitespace="compact")
     constraint = sg.compile(spec, vocab)
     for _ in range(6):
         state = constraint.advance_bytes(constraint.start, b'"')

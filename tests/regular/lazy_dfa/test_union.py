@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
+from structgen.regular.charset import CharSet, union_all
 from structgen.regular.expressions.nodes import Alt
-from structgen.regular.lazy_dfa.automaton import _built
+from structgen.regular.lazy_dfa.automaton import _built, automaton_of, side_by_side
 from structgen.regular.lazy_dfa.pairs import UnionAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.regular.lazy_dfa.test_automaton import accepts, after, loops_are_safe
+from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
 TEXTS = [
     "localhost", "a.example.org", "-a", "256.256.256.256", "1.2.3.4", "::1", "2001:db8::1", "fe80",
@@ -63,3 +66,28 @@ def test_a_union_leads_on_as_its_derivatives_do(names: tuple[str, ...]) -> None:
             state, node = after(automaton, state, letter) or 0, after(derived, node, letter) or 0
             assert automaton.ends[state] == derived.ends[node]
     loops_are_safe(automaton, rnd)
+
+
+@pytest.mark.parametrize("names", UNIONS)
+def test_a_state_stands_for_states_of_the_parts(names: tuple[str, ...]) -> None:
+    """Each part is found by its place, and together they read what the state reads."""
+    language, rnd = union(names), random.Random(4)
+    automaton: Any = automaton_of(language)
+    parts = [*map(automaton_of, side_by_side(language))]
+    for _ in range(20):
+        state = 0
+        for _ in range(rnd.randrange(6)):
+            spans = automaton.spans_from(state)
+            state = int(spans[rnd.randrange(len(spans)), 2]) if len(spans) else state
+        found = automaton.halves(state)
+        assert not found.joint
+        assert all(parts[place] is part for place, part, _ in found.states)
+        read = [CharSet.of(part.spans_from(at)[:, :2].tolist()) for _, part, at in found.states]
+        assert union_all(read) == CharSet.of(automaton.spans_from(state)[:, :2].tolist())
+        assert automaton.ends[state] == any(part.ends[at] for _, part, at in found.states)
+
+
+def test_masks_of_a_union_hold_exactly_the_tokens_that_may_come() -> None:
+    """They are joined from those of the parts."""
+    formats = [{"format": name} for name in ("hostname", "ipv4", "ipv6")]
+    masks_are_exact({"type": "string", "anyOf": formats}, "a-.:10x")
