@@ -14,16 +14,16 @@ import subprocess
 import sys
 import token
 import tokenize
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 import structgen
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-MAX_FUNCTION_LINES = 60
+MAX_LINES = 60
 MAX_PARAMETERS = 9
 
 PUBLIC_NAMES = [
@@ -135,15 +135,53 @@ def sources(*folders: str) -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """The path as a test id."""
+    """The path as messages show it."""
     return str(path.relative_to(REPOSITORY))
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method in the file, nested ones too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+class Function(NamedTuple):
+    """A function or method: its lines, those of its docstring, and how many parameters it takes."""
+
+    name: str
+    lines: range
+    docstring: range
+    parameters: int
+
+
+class Source(NamedTuple):
+    """What the rules ask of a file. imported: the packages at the root of its imports."""
+
+    docstring: str
+    functions: list[Function]
+    imported: set[str]
+
+
+@cache
+def source(path: Path) -> Source:
+    """A file, parsed once; its syntax tree is not kept, since there are a thousand."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions: list[Function] = []
+    imported: set[str] = set()
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+            functions.append(function_of(node))
+        elif isinstance(node, ast.Import):
+            imported.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            imported.add((node.module or "").partition(".")[0])
+    return Source(ast.get_docstring(tree, clean=False) or "", functions, imported)
+
+
+def function_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+    """What the rules ask of a function."""
+    first, given = node.body[0], node.args
+    has_docstring = ast.get_docstring(node) is not None
+    return Function(
+        node.name,
+        range(node.lineno, (node.end_lineno or node.lineno) + 1),
+        range(first.lineno, (first.end_lineno or 0) + 1 if has_docstring else first.lineno),
+        len(given.posonlyargs + given.args + given.kwonlyargs),
+    )
 
 
 def code_lines(path: Path) -> set[int]:
@@ -154,11 +192,7 @@ def code_lines(path: Path) -> set[int]:
     for item in tokenize.generate_tokens(io.StringIO(text).readline):
         if item.type not in skipped:
             found.update(range(item.start[0], item.end[0] + 1))
-    for function in functions(path):
-        first = function.body[0]
-        if ast.get_docstring(function) is not None and first.end_lineno is not None:
-            found.difference_update(range(first.lineno, first.end_lineno + 1))
-    return found
+    return found.difference(*(function.docstring for function in source(path).functions))
 
 
 SHIPPED = sources("structgen", "kernels")
@@ -171,53 +205,44 @@ def test_there_are_sources_to_check() -> None:
     assert any(path.is_relative_to(REPOSITORY / "kernels") for path in SHIPPED)
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=name_of)
-def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
+def test_functions_are_short_and_take_few_parameters() -> None:
     """No shipped function has more than 60 lines of code or takes more than 9 parameters."""
-    code = code_lines(path)
-    long = [
-        f"{f.name} at line {f.lineno}: {count} lines of code"
-        for f in functions(path)
-        if (count := len(code.intersection(range(f.lineno, (f.end_lineno or f.lineno) + 1))))
-        > MAX_FUNCTION_LINES
-    ]
-    wide = [
-        f"{f.name} at line {f.lineno}: {count} parameters"
-        for f in functions(path)
-        if (count := len(f.args.posonlyargs + f.args.args + f.args.kwonlyargs)) > MAX_PARAMETERS
-    ]
-    assert long + wide == []
-
-
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_a_module_says_on_top_what_it_is(path: Path) -> None:
-    """Each module starts with a docstring whose first line is not empty."""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")), clean=False)
-    assert docstring is not None
-    assert docstring.splitlines()[0].strip()
-
-
-def test_no_module_opens_with_its_inputs_and_outputs() -> None:
-    """A docstring says what its module does in a sentence, not "In: ... Out: ..."."""
     found = []
-    for path in [*EVERYTHING, *sources("notebooks")]:
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-        if (docstring or "").startswith("In:"):
-            found.append(name_of(path))
+    for path in SHIPPED:
+        functions = source(path).functions
+        long = [function for function in functions if len(function.lines) > MAX_LINES]
+        code = code_lines(path) if long else set()
+        found += [
+            f"{name_of(path)}: {function.name} has {count} lines of code"
+            for function in long
+            if (count := len(code.intersection(function.lines))) > MAX_LINES
+        ]
+        found += [
+            f"{name_of(path)}: {function.name} takes {function.parameters} parameters"
+            for function in functions
+            if function.parameters > MAX_PARAMETERS
+        ]
     assert found == []
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
-def test_kernels_and_grammars_are_reached_through_structgen(path: Path) -> None:
+def test_a_module_says_on_top_what_it_is() -> None:
+    """Each has a docstring whose first line is a sentence, not "In: ... Out: ..."."""
+    firsts = {
+        name_of(path): source(path).docstring.partition("\n")[0]
+        for path in [*EVERYTHING, *sources("notebooks")]
+    }
+    silent = [name for name, first in firsts.items() if not first.strip() or first[:3] == "In:"]
+    assert silent == []
+
+
+def test_kernels_and_grammars_are_reached_through_structgen() -> None:
     """Nothing imports the folders at the top by their own names, which belong to other packages."""
-    imported: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            imported += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            imported.append(node.module or "")
-    roots = {name.partition(".")[0] for name in imported}
-    assert roots.isdisjoint({"kernels", "grammars"})
+    found = [
+        f"{name_of(path)}: {root}"
+        for path in EVERYTHING
+        for root in source(path).imported & {"kernels", "grammars"}
+    ]
+    assert found == []
 
 
 def test_the_links_lead_to_the_folders_at_the_top() -> None:

@@ -64,7 +64,7 @@ def typing_only(tree: ast.AST) -> set[ast.AST]:
     return {
         inside
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for inside in ast.walk(node)
     }
 
@@ -85,17 +85,22 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 @cache
-def imports(*, typing: bool) -> Mapping[str, frozenset[str]]:
-    """What each module imports; typing: also for type checkers alone."""
-    found = {}
+def all_imports() -> tuple[Mapping[str, frozenset[str]], Mapping[str, frozenset[str]]]:
+    """What each module imports when it runs, and what it imports for type checkers, too."""
+    running, typing = {}, {}
     for name, path in modules().items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        left_out = set() if typing else typing_only(tree)
-        nodes = [node for node in ast.walk(tree) if node not in left_out]
-        found[name] = frozenset(
-            other for node in nodes for other in imported(node) if other in modules()
-        ) - {name}
-    return found
+        left_out = typing_only(tree)
+        found = [(node, other) for node in ast.walk(tree) for other in imported(node)]
+        own = {(node, other) for node, other in found if other in modules() and other != name}
+        typing[name] = frozenset(other for _, other in own)
+        running[name] = frozenset(other for node, other in own if node not in left_out)
+    return running, typing
+
+
+def imports(*, typing: bool) -> Mapping[str, frozenset[str]]:
+    """What each module imports; typing: also for type checkers alone."""
+    return all_imports()[typing]
 
 
 def rung(module: str) -> int:
