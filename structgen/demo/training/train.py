@@ -154,7 +154,8 @@ def train(settings: Settings, report: Callable[[str], None] = print) -> None:
     step, tokens, spent, history = 0, 0, 0.0, list[list[float]]()
     if settings.resume and state.exists():
         step, tokens, spent, history = _restore(state, model, optimizers)
-    test = [b for b, _ in zip(batches(tokenizer, 1, 4096, "eval"), range(4), strict=False)]
+    held_out = batches(tokenizer, 1, settings.tokens, "eval")
+    test = [batch for batch, _ in zip(held_out, range(4), strict=False)]
     early = batches(
         tokenizer, settings.seed + 1000 + step, settings.tokens, record_share=0.8, longest=SHORT
     )
