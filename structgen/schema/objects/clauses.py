@@ -302,8 +302,8 @@ class ClauseIndex:
     """The open clauses of an object by the keys that they are about, with a cache of answers.
 
     by_pattern: clauses about languages of keys. need_member: clauses that leaving a key out does
-    not satisfy. named: the keys that some clause names. allowed: by what has been read of these,
-    what `QuickCheck.surely_allows` found out.
+    not satisfy. named: the keys that some clause names; universal: those that a `ForAll` names.
+    allowed: by what has been read of these, what `QuickCheck.surely_allows` found out.
     """
 
     def __init__(self, clauses: tuple[Clause, ...], omissions: Omissions) -> None:
@@ -314,6 +314,7 @@ class ClauseIndex:
         self.by_pattern = [clause for clause in clauses if clause.by_pattern]
         self.need_member = [clause for clause in clauses if not omissions[clause]]
         self.named = frozenset(self.by_key)
+        self.universal = {x.keys for c in clauses for x in c if isinstance(x, ForAll)}
         self.allowed: dict[int | frozenset[str], Allowed] = {}
         self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
 
@@ -387,14 +388,14 @@ class QuickCheck:
             self._first_name[clause] = min(map(matcher.position, names), default=len(matcher.names))
         return self._first_name[clause] < matcher.position(key)
 
-    def surely_satisfiable(self, at: Progress, claimed: Claims | None = None) -> bool:
-        """Whether all open clauses can be satisfied by what may still come, or is left out.
+    def surely_satisfiable(self, at: Progress) -> bool:
+        """Whether all open clauses can be satisfied by what may still come, or is left out."""
+        return not self._satisfied(at)[0]
 
-        claimed: see `_unsatisfied`.
-        """
+    def _satisfied(self, at: Progress) -> tuple[list[Clause], set[str]]:
+        """See `_unsatisfied`, of all open clauses."""
         need_member = [clause for clause in at.open_clauses if not self._omissions[clause]]
-        claimed = {} if claimed is None else claimed
-        return not self._unsatisfied(need_member, at, at.open_clauses, claimed)
+        return self._unsatisfied(need_member, at, at.open_clauses)
 
     def surely_allows(self, at: Progress, key: str) -> bool:
         """Whether a member may come next such that the clauses can be satisfied afterwards.
@@ -427,14 +428,18 @@ class QuickCheck:
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self._omissions
-        claimed: Claims = {}
         touched = [*index.by_key.get(key, ()), *index.by_pattern]
-        if not touched and not self._matcher.declared:
+        if not self._matcher.declared:
             if None not in allowed:
-                allowed[None] = not self._unsatisfied(
-                    index.need_member, at, at.open_clauses, claimed
-                )
-            return allowed[None] and self._value_may_satisfy(None, key)
+                left, members = self._unsatisfied(index.need_member, at, at.open_clauses)
+                allowed[None] = not left
+                if not left:  # any of these members may come first
+                    allowed.update(dict.fromkeys(members, True))
+            if key in allowed:
+                return allowed[key]
+            harmless = not index.by_pattern and key not in index.universal
+            if not touched or (allowed[None] and harmless):
+                return allowed[None] and self._value_may_satisfy(None, key)
         touched = [clause for clause in touched if not self.is_satisfied_by_order(clause, key)]
         decided = self._allows_by_value(at, key, touched, allowed)
         if decided is not None:
@@ -447,7 +452,7 @@ class QuickCheck:
         if need_member:
             rests = self._rests(touched, key)
             others = (clause for clause in (*at.open_clauses, *rests) if clause not in touched)
-            left = self._unsatisfied(need_member, self._matcher.advance(at, key), others, claimed)
+            left, _ = self._unsatisfied(need_member, self._matcher.advance(at, key), others)
         if not left:
             return self._value_may_satisfy(None, key)
         asking = rests.get(left[0], ()) if len(left) == 1 else ()
@@ -472,10 +477,10 @@ class QuickCheck:
             clauses = (*others, *(pending[i].rest for i in outcome))
             if () not in clauses and self._satisfiable(asked):
                 at_worst = after._replace(open_clauses=clauses)
-                claimed: Claims = {}
-                if self.surely_satisfiable(at_worst, claimed):
+                left, members = self._satisfied(at_worst)
+                if not left:
                     if not self._matcher.declared:
-                        allowed.update(dict.fromkeys(claimed, True))
+                        allowed.update(dict.fromkeys(members, True))
                     return True
         return False
 
@@ -514,19 +519,19 @@ class QuickCheck:
         return index, index.allowed.setdefault(read, {})
 
     def _unsatisfied(
-        self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause], claimed: Claims
-    ) -> list[Clause]:
-        """The clauses among `need_member` for which no member is found.
+        self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause]
+    ) -> tuple[list[Clause], set[str]]:
+        """The clauses among `need_member` for which no member is found, and the members found.
 
         clauses: all that are open. Where members that are to come are all the omissions of one of
-        these, it needs a member as well; if none is found, none of them counts. claimed: empty; the
-        optional members are noted in it that satisfy clauses together.
+        these, it needs a member as well; if none is found, no optional member counts.
         """
         asked: Claims = {}
+        claimed: Claims = {}
         left = [c for c in need_member if not self._satisfied_by_required(c, at, asked)]
         still = [clause for clause in left if not self._claim_member(clause, at, claimed)]
         if not claimed:
-            return still
+            return still, {*asked}
         omitting: dict[str, list[Clause]] = {}
         for clause in clauses:
             for key in self._omissions[clause]:
@@ -539,9 +544,9 @@ class QuickCheck:
                     self._satisfied_by_required(clause, at, asked)
                     or self._claim_member(clause, at, claimed)
                 ):
-                    return left
+                    return left, {*asked}
             todo += islice(reversed(claimed), len(claimed) - count)
-        return still
+        return still, asked.keys() | claimed.keys()
 
     def _claim_member(self, clause: Clause, at: Progress, claimed: Claims) -> bool:
         """Whether an optional member still to come may satisfy a clause; notes it in `claimed`.

@@ -64,8 +64,8 @@ class Watch:
                 assert matcher._searched(at, key), (at, key)
             return found
 
-        def clauses_checked(of: QuickCheck, at: Progress, *claimed: Any) -> bool:
-            found = clause_check(of, at, *claimed)
+        def clauses_checked(of: QuickCheck, at: Progress) -> bool:
+            found = clause_check(of, at)
             matcher = of._matcher
             assert isinstance(matcher, ClauseMatcher)
             if found and all(
