@@ -77,7 +77,7 @@ class ContainsMatcher(ArrayMatcher):
             longer: list[tuple[Expr, Counts]] = []
             for child, found in choices:
                 claimed = conjoin(child, c.child)
-                if matters and room:
+                if matters and room and not self._is_plainly_empty(claimed):
                     longer.append((claimed, (*found, have + 1)))
                 if not matters:
                     longer.append((child, (*found, have)))
@@ -86,8 +86,12 @@ class ContainsMatcher(ArrayMatcher):
                     negated = self._costs.negation(c.child) if c.most is not None else ()
                     longer.append((conjoin(child, negated), (*found, have)))
             choices = longer
-        checkpoint(1 + len(choices) // 32)
+            checkpoint(1 + len(choices) // 16)
         yield from (choice for choice in choices if not contradictory(choice[0]))
+
+    def _is_plainly_empty(self, expr: Expr) -> bool:
+        """Whether no value fits an expression, as is seen without costs."""
+        return contradictory(expr) or self._costs.normal_form_of(expr).is_plainly_empty
 
     def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
         """See `ArrayMatcher.transitions`."""
@@ -109,6 +113,13 @@ class ContainsMatcher(ArrayMatcher):
     def with_collected(self, at: ItemProgress, value: Value) -> ItemProgress:  # type: ignore[override]
         """See `ArrayMatcher.with_collected`."""
         return at._replace(values=at.values | {value}) if self.collects_values(at) else at
+
+    def covers(self, one: ItemProgress, other: ItemProgress) -> bool:  # type: ignore[override]
+        """See `ArrayMatcher.covers`: where nothing may be too many, more is better."""
+        if any(c.most is not None for c in self.alt.contains):
+            return False
+        more = all(x >= y for x, y in zip(one.counts, other.counts, strict=True))
+        return more and one._replace(counts=()) == other._replace(counts=())
 
     def may_end(self, at: ItemProgress) -> bool:  # type: ignore[override]
         """See `ArrayMatcher.may_end`."""
@@ -171,10 +182,18 @@ class ContainsMatcher(ArrayMatcher):
         return ContainsMatcher.may_end(self, ItemProgress(state[0], state[1]))
 
     def steps(self, _at: ItemProgress, state: Any, cost_of: CostOf) -> Iterator[tuple[int, Any]]:
-        """The bytes of one more item in a search, and the state after it."""
+        """The bytes of one more item in a search, and the state after it.
+
+        Where all items are treated alike their order makes no difference: of what must still be
+        found the first is next, or a search would look at the items in every order.
+        """
         index, counts = state
+        wanted = zip(self.alt.contains, counts, strict=True)
+        missing = (at for at, (c, have) in enumerate(wanted) if have < c.least)
+        first = next(missing, None) if index >= self.stable else None
         for child, after in self.choices(index, counts):
-            cost = cost_of(child)
+            waits = first is not None and after[first] == counts[first]
+            cost = None if waits else cost_of(child)
             if cost is not None:
                 yield cost, (self.advance(index), after)
 

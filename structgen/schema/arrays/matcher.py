@@ -66,6 +66,10 @@ class ArrayMatcher:
         """See `ObjectMatcher.reduced`."""
         return self
 
+    def covers(self, _one: int, _other: int) -> bool:
+        """Whether all that may follow the other of two progresses may follow the one, too."""
+        return False
+
     def depends_on_values(self, count: int) -> bool:
         """Whether values that have been read decide what may follow."""
         return self.collects_values(count) or self.compares_with_earlier(count)

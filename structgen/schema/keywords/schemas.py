@@ -41,6 +41,7 @@ from structgen.schema.normal_form.forms import (
     children_of,
 )
 from structgen.schema.normal_form.logic import object_child
+from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.references.references import Place
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import allow, checkpoint
@@ -48,6 +49,7 @@ from structgen.util.json_pointer import location
 
 WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
 MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a little
+MANY_CLAUSES = 16  # that name a key, from which on it is explored what its constants decide
 FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
@@ -171,8 +173,8 @@ class Schemas(Subschemas):
     def complete(self) -> None:
         """Look at all subschemas that the root reaches, so that every error shows at compile time.
 
-        Simple ones are checked (`keywords.simple`), all others expanded. Automata of formats are
-        explored a little.
+        Simple ones are checked (`keywords.simple`), all others expanded. Automata of formats, key
+        patterns and tags are explored a little.
         """
         seen: dict[Any, set[int]] = {}  # by all of a place but its path
         atoms = set(self.root)
@@ -219,12 +221,19 @@ class Schemas(Subschemas):
                 raise
 
     def _explore_keys(self, form: NormalForm) -> None:
-        """Find the keys that may come in an object with many patterns, and explore a little."""
+        """Find the keys that may come in an object with many patterns, and explore a little.
+
+        And what a tag decides that many conditions are about.
+        """
         alternatives = [*islice(form.objects, MAX_EXPLORED + 1)]
-        if len(alternatives) > MAX_EXPLORED or not any(map(_patterns_of, alternatives)):
+        if len(alternatives) > MAX_EXPLORED or not any(
+            _patterns_of(o) or len(o.clauses) >= MANY_CLAUSES for o in alternatives
+        ):
             return
         for matcher in self.costs.objects(form):
-            if matcher.key_rules is not None and matcher.key_classes:
+            if isinstance(matcher, ClauseMatcher):
+                matcher.explore_tags(MANY_CLAUSES)
+            elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
 

@@ -83,6 +83,21 @@ def after_child(t: Thread, mask: int) -> Thread:
     return Thread(t.owner, t.matcher.reduced(progress), progress)
 
 
+def without_covered(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
+    """The threads of an array without those that may do no more than another one."""
+    return tuple(
+        t
+        for t in threads
+        if not any(
+            t.owner == other.owner
+            and t.matcher is other.matcher
+            and t is not other
+            and t.matcher.covers(other.progress, t.progress)
+            for other in threads
+        )
+    )
+
+
 def comparing_texts(threads: tuple[Thread, ...]) -> tuple[Thread, ...]:
     """The threads of an open array, with texts compared by the engine where that is enough."""
     if len(threads) != 1 or not threads[0].matcher.may_compare_texts:

@@ -48,6 +48,7 @@ from structgen.schema.machine.frames import (
     remaining,
     unquoted,
     whole,
+    without_covered,
 )
 from structgen.schema.machine.key_sets import KeySetFrames, with_seen_keys
 from structgen.schema.machine.lexemes import (
@@ -224,6 +225,8 @@ class JsonMachine(Machine[JsonFrame]):
         threads = tuple(dict.fromkeys(alive))
         if not threads:
             return None
+        if frame.kind == "array" and len(threads) > 1:
+            threads = without_covered(threads)
         read_items = () if once or frame.kind != "array" else threads
         if any(t.matcher.collects_values(t.progress) for t in read_items):
             return Recall(self._frame("array", "read", threads, captured=frame.captured))

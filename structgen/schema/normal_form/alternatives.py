@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -84,7 +84,8 @@ def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
         alt(a.evaluated, b.evaluated),
     )
     checkpoint(1 + len(merged.clauses) // 4)
-    return simplified(merged, [*_unchecked(a, b), *_unchecked(b, a)])
+    settled = frozenset((*_settled(a, b), *_settled(b, a)))
+    return simplified(merged, [*_unchecked(a, b), *_unchecked(b, a)], settled)
 
 
 def _unchecked(a: ObjectAlt, b: ObjectAlt) -> Iterable[str]:
@@ -95,14 +96,31 @@ def _unchecked(a: ObjectAlt, b: ObjectAlt) -> Iterable[str]:
     return a.required if demands else [k for k in a.required if any(k in g.named for g in b.groups)]
 
 
-def simplified(o: ObjectAlt, unchecked: Iterable[str] | None = None) -> ObjectAlt | None:
+def _settled(a: ObjectAlt, b: ObjectAlt) -> Iterable[Clause]:
+    """The clauses of `a` in which nothing that `b` demands besides decides a literal."""
+    if not a.is_checked:
+        return ()
+    groups = [group for group in b.groups if group not in a.groups]
+    if any(not group.patterns and group.additional != TRUE for group in groups):
+        return ()
+    decided = {*b.required}.difference(a.required).union(*(group.named for group in groups))
+    if not decided:
+        return a.clauses
+    return [clause for clause in a.clauses if decided.isdisjoint(clause.by_key)]
+
+
+def simplified(
+    o: ObjectAlt,
+    unchecked: Iterable[str] | None = None,
+    settled: Collection[Clause] = (),
+) -> ObjectAlt | None:
     """Unit propagation: the same objects with clauses of one literal turned into obligations.
 
     `o` has just been made; it is returned where there is nothing to propagate.
 
     Literals that cannot hold are dropped from their clauses, clauses that hold anyway are dropped
     as a whole. None if a contradiction shows. unchecked: the required keys for which one may, by
-    default all.
+    default all. settled: clauses that are simplified as far as `o` allows.
     """
     keys = o.required if unchecked is None else unchecked
     while True:
@@ -111,26 +129,25 @@ def simplified(o: ObjectAlt, unchecked: Iterable[str] | None = None) -> ObjectAl
         known = _KnownChildren(o)
         if any(contradictory(known[key]) for key in keys):
             return None
-        clauses = [_open_literals(o, known, clause) for clause in o.clauses]
+        clauses = [c if c in settled else _open_literals(o, known, c) for c in o.clauses]
         if () in clauses:
             return None
         left = tuple(dict.fromkeys(clause for clause in clauses if clause is not None))
         # an `Exists` about a language of keys is no obligation that groups can express
-        single = next((c[0] for c in left if len(c) == 1 and not is_pattern_exists(c[0])), None)
-        if single is None:
+        single = [c[0] for c in left if len(c) == 1 and not is_pattern_exists(c[0])]
+        if not single:
             o.is_checked = True
             return o if left == o.clauses else replace(o, clauses=left)
-        key, child = single.keys, single.child
-        group = intern_in(_groups, (key, child), _made_group)  # equal obligations are one object
+        asked = [(x.keys, x.child) for x in single if x.child != TRUE]
+        groups = (intern_in(_groups, x, _made_group) for x in asked)  # equal ones are one object
+        wanted = (x.keys for x in single if isinstance(x, Exists) and isinstance(x.keys, str))
         o = replace(
             o,
-            groups=o.groups if child == TRUE or group in o.groups else (*o.groups, group),
-            required=tuple(dict.fromkeys((*o.required, key)))
-            if isinstance(single, Exists) and isinstance(key, str)
-            else o.required,
-            clauses=tuple(c for c in left if c != (single,)),
+            groups=tuple(dict.fromkeys((*o.groups, *groups))),
+            required=tuple(dict.fromkeys((*o.required, *wanted))),
+            clauses=tuple(c for c in left if len(c) > 1 or is_pattern_exists(c[0])),
         )
-        keys = o.required
+        keys, settled = o.required, ()
 
 
 class _KnownChildren(dict[str, Expr]):

@@ -170,6 +170,17 @@ class NormalForm:
     arrays: tuple[ArrayAlt, ...] = ()
     objects: Sequence[ObjectAlt] = ()
 
+    @property
+    def has_more_than_objects(self) -> bool:
+        """Whether anything but an object may fit, as far as is seen at a glance."""
+        scalars = self.number is not EMPTY or self.string is not EMPTY
+        return bool(self.null or self.true or self.false or scalars or self.arrays)
+
+    @property
+    def is_plainly_empty(self) -> bool:
+        """Whether nothing fits, as is seen at a glance."""
+        return self.objects == () and not self.has_more_than_objects
+
 
 ANY_ARRAY = ArrayAlt()
 ANY_OBJECT = ObjectAlt()

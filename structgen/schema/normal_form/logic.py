@@ -16,7 +16,6 @@ from typing import Any
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import (
     ANY,
-    EMPTY,
     alt,
     complement,
     intersect,
@@ -203,7 +202,7 @@ def telling_keys(
 def _are_tagged(forms: Sequence[NormalForm]) -> bool:
     """Whether a required key has disjoint constants in all forms, like the tag of a union."""
     objects = [form.objects[0] for form in forms if len(form.objects) == 1]
-    if len(objects) < max(2, len(forms)) or any(map(_has_more, forms)):
+    if len(objects) < max(2, len(forms)) or any(form.has_more_than_objects for form in forms):
         return False
     for key in objects[0].required:
         tags: list[Any] = [allowed(object_child(o, key)) for o in objects if key in o.required]
@@ -211,12 +210,6 @@ def _are_tagged(forms: Sequence[NormalForm]) -> bool:
         if whole and sum(map(len, tags)) == len(frozenset().union(*tags)):
             return True
     return False
-
-
-def _has_more(form: NormalForm) -> bool:
-    """Whether anything but an object may fit."""
-    scalars = form.number is not EMPTY or form.string is not EMPTY
-    return bool(form.null or form.true or form.false or scalars or form.arrays)
 
 
 def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -> bool:

@@ -7,6 +7,7 @@ constants decide there is one transition for each outcome that leaves clauses to
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -104,6 +105,14 @@ class ClauseMatcher(ObjectMatcher):
         return splitters, exceptions
 
     # -- transitions ----------------------------------------------------------------------------
+
+    def explore_tags(self, many: int) -> None:
+        """Find ahead what keys decide by constants that `many` clauses, or more, name."""
+        for key, count in Counter(k for c in self.alt.clauses for k in c.by_key).items():
+            if count >= many and self._fits_order(self.start, key):
+                pending = self._after_key(self.start, key)[2]
+                if self._quick_check.values_that_decide(pending) is not None:
+                    self.transitions(self.start, key)
 
     def transitions(self, at: Progress, key: str) -> list[Transition]:
         """See `ObjectMatcher.transitions`."""

@@ -448,7 +448,7 @@ class QuickCheck:
         # a touched clause with other keys to leave out is satisfied by these
         hit = [clause for clause in touched if omissions[clause] <= {key}]
         need_member += [rest for rest in self._rests(hit, key) if not omissions[rest]]
-        left: list[Clause] = []
+        left = []
         if need_member:
             rests = self._rests(touched, key)
             others = (clause for clause in (*at.open_clauses, *rests) if clause not in touched)

@@ -29,7 +29,7 @@ from structgen.regular.words import WordRange, is_spellable, word_range
 from structgen.schema.normal_form.expressions import TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import ObjectAlt
-from structgen.schema.normal_form.logic import object_child
+from structgen.schema.normal_form.logic import group_child
 from structgen.schema.normal_form.progress import (
     CostOf,
     Progress,
@@ -70,8 +70,26 @@ class ObjectMatcher:
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
         if key not in self._children:
-            self._children[key] = object_child(self.alt, key)
+            groups = sorted((*self._groups_about_all, *self._groups_naming.get(key, ())))
+            about_key = (self.alt.groups[i] for i in groups)
+            self._children[key] = conjoin(*(group_child(group, key) for group in about_key))
         return self._children[key]
+
+    @cached_attribute
+    def _groups_about_all(self) -> list[int]:
+        """The indices of the groups that may demand something of keys that they do not name."""
+        groups = enumerate(self.alt.groups)
+        return [i for i, g in groups if not g.is_by_name_only or g.additional != TRUE]
+
+    @cached_attribute
+    def _groups_naming(self) -> dict[str, list[int]]:
+        """By key, the indices of the other groups that name it."""
+        found: dict[str, list[int]] = {}
+        for i, group in enumerate(self.alt.groups):
+            if group.is_by_name_only and group.additional == TRUE:
+                for key in group.named:
+                    found.setdefault(key, []).append(i)
+        return found
 
     @cached_attribute
     def all_key_classes(self) -> tuple[KeyClass, ...]:
