@@ -132,7 +132,7 @@ def test_calls_come_when_they_are_whole(style: CallFormat) -> None:
     for _ in range(3):
         text = written(c, rng, 40)
         seen = 0
-        for end in [*range(0, len(text), 3), len(text)]:
+        for end in [*range(0, len(text), 7), len(text)]:
             partial = spec.partial(text[:end])
             if style.answer is not None:
                 assert partial.value == text[:end]
