@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 from typing import Any
 
@@ -166,6 +167,8 @@ def test_xgrammar_finds_the_same_texts(name: str) -> None:
     given, good, bad = FORMATS[name]
     if "token" in json.dumps(given):
         pytest.skip("a token needs a vocabulary there")
+    if "syntax" in given and importlib.metadata.version("xgrammar") < "0.2.9":
+        pytest.skip("this release of xgrammar has no Lark in structural tags")
     text = json.dumps({"type": "structural_tag", "format": given})
     grammar = xgrammar.Grammar.from_structural_tag(text)
     accepts = testing._is_grammar_accept_string
