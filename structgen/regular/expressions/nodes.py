@@ -26,13 +26,14 @@ class SubAutomatonState(Protocol):
     Hashable; equal iff interchangeable. Beside what is declared below it may have:
 
     - `shortest`: a lower bound on the length of what it accepts. `live`: it is known to accept
-      something, and then `witness`: the length of something that it accepts. `ending`: a shortest
-      text that it accepts, in the place of both. `filler`: characters of which any number may
-      follow behind `ending`. `closing`: all characters that an `ending` may have.
+      something, and then `witness`: the length of something that it accepts. `ending`: a text that
+      it accepts, None if it is not known; without `witness`, a shortest text. `filler`: characters
+      of which any number may follow behind `ending`. `closing`: all characters that an `ending` may
+      have.
     - `reads`: disjoint character sets; each move of this state and of all states after it is a
       union of these, and all these states are non-empty.
     - `again`: a character set, and how many characters of it may follow in any order, without that
-      the text gets farther from an end by more than one.
+      the text gets farther from an end by more than one, and `straying` if there is one.
     - `base` and `special_steps`: a state with the same moves except for certain characters, and the
       moves by these; None for characters that cannot follow.
     - `spans()`: the moves as a list of states, None for dead ones, and int32[k, 3]: first and last
@@ -152,14 +153,13 @@ class SubAutomaton(Regex):
     def __init__(self, state: SubAutomatonState) -> None:
         self.state = state
         nullable = state.nullable
-        ending = getattr(state, "ending", None)
-        least = getattr(state, "shortest", 1) if ending is None else len(ending)
-        shortest = 0 if nullable else max(1, least)
-        self._describe(nullable, shortest, INFINITE, plain=False)
+        least, known = getattr(state, "shortest", 1), getattr(state, "witness", None)
+        if known is None and hasattr(state, "ending"):
+            least = known = len(state.ending)
+        self._describe(nullable, 0 if nullable else max(1, least), INFINITE, plain=False)
         if getattr(state, "live", False):
             self._nonempty = True
-            known = getattr(state, "witness", INFINITE) if ending is None else len(ending)
-            self.witness = 0 if nullable else known
+            self.witness = 0 if nullable else INFINITE if known is None else known
 
 
 class Lazy(Regex):

@@ -199,7 +199,8 @@ class BesideAutomaton(PairAutomaton):
         self._format = base if isinstance(base, SteppedSubAutomaton) else None
         self._counts = side if isinstance(side, LengthAutomaton) else None
         self._waits = self._fillers = np.zeros(0, np.int64)
-        self._undemanding = np.zeros(0, np.bool_)  # see `_write_undemanding`
+        # see `_write_undemanding`
+        self._undemanding = self._wide = np.zeros(0, np.bool_)
         self._filler = -1  # a class of characters that fill a text up
         self._unread: list[tuple[CharSet, CharSet]] | None = None
         if isinstance(side, TableAutomaton):
@@ -239,14 +240,16 @@ class BesideAutomaton(PairAutomaton):
         at, beside = self._halves(cast(int, self._nodes[state]))
         if self._side.endless[beside]:
             return self._base.length_from(at, least)
-        return self._filled_distance(at, beside, least) if self._is_undemanding(beside) else None
+        if not self._is_undemanding(beside) or self._filler < 0:
+            return None
+        return self._filled_distance(at, beside, least)
 
     def free_within(self, state: int, least: int, most: int) -> int:
         """See `SteppedAutomaton.free_within`."""
         at, beside = self._halves(cast(int, self._nodes[state]))
         if self._side.endless[beside]:
             return self._base.free_within(at, least, most)
-        if not self._is_undemanding(beside):
+        if not self._is_undemanding(beside) or (least and self._filler < 0):
             return 0
         # what fills a text up to its least length may lead away from an end again
         wait = self.straying
@@ -260,10 +263,10 @@ class BesideAutomaton(PairAutomaton):
         the format's `filler` may come before the end.
         """
         count = len(self._undemanding)
-        return bool(count) and not (self._side.ends[:count] > self._undemanding).any()
+        return self._filler >= 0 and not (self._side.ends[:count] > self._undemanding).any()
 
     def _is_undemanding(self, beside: int) -> bool:
-        return self._unread is not None and bool(self._undemanding[beside])
+        return bool(len(self._undemanding)) and bool(self._undemanding[beside])
 
     def halves(self, state: int) -> Halves | None:
         """See `RegexAutomaton.halves`: where every pair behind is live.
@@ -271,7 +274,7 @@ class BesideAutomaton(PairAutomaton):
         Asked once more when the masks of both are known, since it depends on the states in between.
         """
         at, beside = self._halves(cast(int, self._nodes[state]))
-        if not self._is_undemanding(beside) or not self._shares_prefixes():
+        if self._unread is None or not self._wide[beside] or not self._shares_prefixes():
             return None
         return Halves(True, ((0, self._base, at), (1, self._side, beside)))
 
@@ -321,22 +324,32 @@ class BesideAutomaton(PairAutomaton):
     def _write_undemanding(self, sets: list[CharSet], moves: Array, columns: list[int]) -> None:
         """Find the states of a pattern with which no text of a format leads to a dead pair.
 
-        In all states behind them nearly all characters are read, the endings of the format among
-        them, and its `filler` leads to an end. `_unread`: what is not read, and others that are
-        spelled nearly alike: of two characters with a beginning in common, in UTF-8 or escaped, one
-        is among these others.
+        In all states behind them the endings of the format are read, and an end is there, or its
+        `filler` leads to one.
         """
         closing = NONE if self._format is None else self._format.closing
-        never = ALL - union_all(sets)
-        if not closing or len(never) > MAX_UNREAD or never & (closing | _ESCAPED) or not columns:
+        if not closing or closing - union_all(sets):
             return
-        self._filler = max(columns, key=lambda at: len(sets[at]))
-        sizes = np.array([MAX_UNREAD + 1 if each & _ESCAPED else len(each) for each in sets])
-        found = (self._fillers < len(moves)) & ((moves < 0) @ sizes <= MAX_UNREAD)
-        ending = [*_having(sets, closing), self._filler]
-        found = _staying(found, moves[:, ending], or_none=False)
+        if columns:
+            self._filler = max(columns, key=lambda at: len(sets[at]))
+        ending = _having(sets, closing) + [self._filler] * bool(columns)
+        found = _staying(self._fillers < len(moves), moves[:, ending], or_none=False)
         found = self._undemanding = _staying(found, moves, or_none=True)
-        self.straying = int(self._fillers[found].max(initial=0))
+        self.straying = int(self._fillers[found].max(initial=0)) + self._base.straying
+        self._write_unread(sets, moves)
+
+    def _write_unread(self, sets: list[CharSet], moves: Array) -> None:
+        """Find the undemanding states behind which nearly all characters are read.
+
+        `_unread`: what these do not read, and others that are spelled nearly alike: of two
+        characters with a beginning in common, in UTF-8 or escaped, one is among these others.
+        """
+        never = ALL - union_all(sets)
+        sizes = np.array([MAX_UNREAD + 1 if each & _ESCAPED else len(each) for each in sets])
+        few = (moves < 0) @ sizes <= MAX_UNREAD - len(never)
+        found = self._wide = _staying(self._undemanding & few, moves, or_none=True)
+        if never & _ESCAPED or not found.any():
+            return
         lost = np.flatnonzero((moves[found] < 0).any(axis=0)).tolist()
         unread = union_all([never, *(sets[at] for at in lost)])
         blocks = {point >> 4 for low, high in unread.ranges for point in range(low, high + 1)}

@@ -183,7 +183,10 @@ class SteppedSubAutomaton(SteppedAutomaton):
         """`start`: a `SubAutomatonState`. without_counters: the same without length bounds."""
         super().__init__(start)
         self._without_counters = without_counters
-        self._endings: list[str | None] = [getattr(start, "ending", None)]
+        self._endings: dict[int, str | None] = {}
+        # whether endings are the shortest
+        self._is_plain = hasattr(start, "ending") and not hasattr(start, "witness")
+        self.straying = getattr(start, "straying", 0)
         self._distances = np.zeros(0, np.int32)
 
     def unbounded(self, state: int) -> Unbounded | None:
@@ -206,11 +209,10 @@ class SteppedSubAutomaton(SteppedAutomaton):
 
     def ending(self, state: int) -> str | None:
         """See `SubAutomatonState`; None where it is not known."""
-        endings = self._endings
-        while len(endings) <= state and endings[0] is not None:
-            node: Any = self._nodes[len(endings)]
-            endings.append("" if node.nullable else node.ending)
-        return endings[min(state, len(endings) - 1)]
+        if state not in self._endings:
+            node: Any = self._nodes[state]
+            self._endings[state] = "" if node.nullable else getattr(node, "ending", None)
+        return self._endings[state]
 
     @property
     def filler(self) -> CharSet:
@@ -225,20 +227,22 @@ class SteppedSubAutomaton(SteppedAutomaton):
     def distances(self) -> tuple[Array, Array] | None:
         """See `SteppedAutomaton.distances`."""
         known = len(self._distances)
-        if self.ending(self.made - 1) is None:
+        if not self._is_plain:
             return None
         if known < self.made:
-            more = [len(ending or "") for ending in self._endings[known:]]
+            more = [len(self.ending(state) or "") for state in range(known, self.made)]
             self._distances = np.append(self._distances, np.array(more, np.int32))
         return self._distances, self._distances
 
     def reach(self, state: int) -> tuple[int, int]:
         """See `SteppedAutomaton.reach`."""
-        ending = self.ending(state)
-        if ending is not None:
-            return len(ending), len(ending)
-        language = sub_automaton(cast(Any, self._nodes[state]))
-        return language.shortest, language.witness
+        if self._is_plain:
+            least = len(self.ending(state) or "")
+            return least, least
+        node: Any = self._nodes[state]
+        if node.nullable:
+            return 0, 0
+        return max(getattr(node, "shortest", 1), 1), getattr(node, "witness", INFINITE)
 
     def _facts(self, node: SubAutomatonState) -> StateFacts:
         again = getattr(node, "again", None)

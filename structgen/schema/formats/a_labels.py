@@ -23,10 +23,10 @@ ROOM = 4  # characters that finish any ordinary beginning of a code: a hyphen, a
 MAX_CODE = 59  # characters of a label of 63 behind `xn--`
 SHORTEST = 2  # characters of a further label with its dot; any greater number will do as well
 MOST_MISSING = 16  # characters with which any label can be finished
-MAX_TRIED = 1  # digits that are tried out one by one where there is less room
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 ALNUM = CharSet.of([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
+CLOSING = CharSet.chars(_LETTERS + "-")
 _CASES = [(CharSet.chars(letter + letter.upper()), letter) for letter in _LETTERS + "-"]
 # the outline of a text: "l", "a" for other letters, "0" for digits, hyphens
 _OUTLINES = str.maketrans(
@@ -143,6 +143,8 @@ class ALabel:
     code: Code
     after: Any
     live: ClassVar[bool] = True
+    straying: ClassVar[int] = ROOM
+    closing: ClassVar[CharSet] = CLOSING
 
     @property
     def nullable(self) -> bool:
@@ -167,14 +169,17 @@ class ALabel:
         """Letters and digits, which a hyphen and digits behind them make a code."""
         whole = self.code.whole
         often = max(int(min(self.left, MAX_CODE - len(whole))) - ROOM, 0)
-        # behind a whole label, a letter makes an end farther by more than one character
-        goes_on = _is_ordinary(whole, self.after.directed) and not self.nullable
-        return ALNUM, often if goes_on else 0
+        return ALNUM, often if _is_ordinary(whole, self.after.directed) else 0
 
     @property
     def witness(self) -> int:
         """The length of some text that finishes the label."""
         return shortest_ending(self.code, self.left, self.after.directed) or 0
+
+    @property
+    def ending(self) -> str | None:
+        """See `SubAutomatonState`."""
+        return ending_of(self.code, self.left, self.after.directed)
 
     @property
     def direction(self) -> str | None:
@@ -186,7 +191,8 @@ class ALabel:
         found: list[tuple[CharSet, Any]] = []
         for chars, letter in _CASES:
             code = self.code.then(letter)
-            if shortest_ending(code, self.left - 1, self.after.directed) is not None:
+            ending = shortest_ending(code, self.left - 1, self.after.directed, quick=True)
+            if ending is not None:
                 found.append((chars, ALabel(self.left - 1, code, self.after)))
         direction = self.direction
         if self.left > 1 and direction is not None:
@@ -247,30 +253,41 @@ def _is_mark(letter: str) -> bool:
     return unicodedata.combining(letter) != 0
 
 
-def shortest_ending(code: Code, left: float, directed: str | None) -> int | None:
+def shortest_ending(
+    code: Code, left: float, directed: str | None, *, quick: bool = False
+) -> int | None:
     """How many characters finish the A-label, at most `left`; None if no ending is found.
 
-    Tries to add one or two letters "ß", and up to `MAX_TRIED` digits: sufficient, not exact.
+    quick: fewer may do, where that takes a look at the label.
+    Tries to add one or two letters "ß", and one digit: sufficient, not exact.
     """
     whole = code.whole
     room = int(min(left, MAX_CODE - len(whole)))
     if room < 0:
         return None
+    if room >= ROOM and quick and _is_ordinary(whole, directed):
+        return ROOM
     if _direction(code, directed) is not None:
         return 0
     if room >= ROOM and _is_ordinary(whole, directed):
         return ROOM
-    sizes = [len(digits) + (whole != "") for digits in _endings(whole, directed)]
+    found = ending_of(code, room, directed)
+    return None if found is None else len(found)
+
+
+def ending_of(code: Code, room: float, directed: str | None) -> str | None:
+    """Characters that finish the A-label, at most `room`; None if none are found."""
+    whole = code.whole
+    if _direction(code, directed) is not None:
+        return ""
+    found = ["-" * (whole != "") + digits for digits in _endings(whole, directed)]
     if code.digits is not None:
         endings = _endings(code.outline, directed)
-        sizes += [len(e) - len(code.digits) for e in endings if e.startswith(code.digits)]
-    least = min(sizes, default=room + 1)
-    if least <= room:
-        return least
-    tried = min(room, MAX_TRIED)
-    return (
-        tried if code.digits is not None and room and _ends_within(code, tried, directed) else None
-    )
+        found += [e[len(code.digits) :] for e in endings if e.startswith(code.digits)]
+    text = min(found, key=len, default=None)
+    if text is not None and len(text) <= room:
+        return text
+    return None if code.digits is None or room < 1 else _last_digit(code, directed)
 
 
 def _is_ordinary(whole: str, directed: str | None) -> bool:
@@ -294,14 +311,12 @@ def _endings(outline: str, directed: str | None) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _ends_within(code: Code, room: int, directed: str | None) -> bool:
-    """Whether up to `room` more digits make an A-label."""
+def _last_digit(code: Code, directed: str | None) -> str | None:
+    """A digit with which a code makes an A-label."""
     for after in _followers(code):
         if _direction(after, directed) is not None:
-            return True
-        if room > 1 and _ends_within(after, room - 1, directed):
-            return True
-    return False
+            return (after.digits or "")[-1:]
+    return None
 
 
 def _followers(code: Code) -> Iterator[Code]:

@@ -17,7 +17,9 @@ from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, sub_automaton
 from structgen.schema.formats.a_labels import (
     ALNUM,
+    CLOSING,
     MOST_MISSING,
+    ROOM,
     ALabel,
     Code,
     free_within,
@@ -56,6 +58,8 @@ class _Label:
     room: int = MAX_LABEL
     begun: str = ""
     live: ClassVar[bool] = True
+    straying: ClassVar[int] = ROOM
+    closing: ClassVar[CharSet] = CLOSING
 
     @property
     def nullable(self) -> bool:
@@ -66,6 +70,11 @@ class _Label:
     def witness(self) -> int:
         """One letter finishes any label."""
         return 0 if self.nullable else 1
+
+    @property
+    def ending(self) -> str:
+        """See `SubAutomatonState`."""
+        return "a" * self.witness
 
     @property
     def again(self) -> tuple[CharSet, int]:

@@ -142,6 +142,7 @@ class Letters:
     """
 
     live: ClassVar[bool] = True
+    straying: ClassVar[int] = ROOM
 
     def __init__(self, seen: Seen, directed: str | None) -> None:
         self.seen, self.directed = seen, directed
@@ -277,6 +278,7 @@ class Label:
     """
 
     live: ClassVar[bool] = True
+    straying: ClassVar[int] = ROOM
 
     def __init__(self, rules: Any, count: Count, witness: int) -> None:
         self.rules, self.count, self.witness = rules, count, witness
