@@ -60,11 +60,12 @@ class StateTable(NamedTuple):
     """All states of a sub-automaton.
 
     moves: int32[S, len(reads)], the next state by class of characters, -1 for none. ends: uint8[S],
-    whether a text may end.
+    whether a text may end. least: int64[S], the fewest characters that end a text.
     """
 
     moves: npt.NDArray[np.int32]
     ends: npt.NDArray[np.uint8]
+    least: npt.NDArray[np.int64]
 
 
 class Delayed(Protocol):

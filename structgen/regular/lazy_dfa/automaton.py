@@ -107,10 +107,20 @@ class AutomatonCache:
     """
 
     def __init__(self) -> None:
+        self._alone = False
         self.forget()
 
+    def hand_down(self) -> None:
+        """Before a fork: whether the new process may keep all, as no other thread holds a lock."""
+        self._alone = threading.active_count() == 1
+
+    def inherit(self) -> None:
+        """In a forked process: keep what it may keep."""
+        if not self._alone:
+            self.forget()
+
     def forget(self) -> None:
-        """Empty the cache, as a forked process must: another thread may have held a lock."""
+        """Empty the cache."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._pinned: dict[Regex | Vector, RegexAutomaton] = {}
         self._examples: dict[Regex | Vector, tuple[str, ...]] = {}  # of pinned ones, see `prepare`
@@ -174,7 +184,7 @@ class AutomatonCache:
 
 
 _cache = AutomatonCache()
-os.register_at_fork(after_in_child=_cache.forget)
+os.register_at_fork(before=_cache.hand_down, after_in_child=_cache.inherit)
 
 
 def automaton_of(regex: Regex) -> RegexAutomaton | None:

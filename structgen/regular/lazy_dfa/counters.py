@@ -14,6 +14,7 @@ expression without these bounds, and the length up to which both have the same t
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, cast
@@ -245,9 +246,7 @@ def most_to_end(regex: Regex) -> int:
         more = max(regex.low - 1, 0) * regex.body.shortest
         return min(most_to_end(regex.body) + more, INFINITE)
     if isinstance(regex, SubAutomaton) and is_listed(regex):
-        table = cast(Any, regex.state).table()
-        wait = waits(table.moves, table.ends)
-        return int(wait.max()) if (wait < len(wait)).all() else INFINITE
+        return int(cast(Any, regex.state).table().least.max())
     return regex.longest if regex.plain else INFINITE
 
 
@@ -427,17 +426,25 @@ class NearestEnds:
             waiting += new
 
     def _find_nearest_end(self, state: int) -> None:
-        """Find the distance from a state to an end, breadth first. Raises TooLargeError."""
-        near, new, depth = {state}, {state}, 0
-        while (
-            depth < self._distances[state, self._k.UPPER]
-        ):  # unexplored states may be nearer to an end
-            new = self._successors(new) - near
-            near |= new
-            depth += 1
-            if len(near) > MAX_NEAR:
+        """Find the distance from a state to an end (A*: Hart et al. 1968). Raises TooLargeError.
+
+        States from which an end may be near are explored first.
+        """
+        depths = {state: 0}
+        waiting = [(self._fewest(state), 0, state)]
+        while waiting and waiting[0][0] < self._distances[state, self._k.UPPER]:
+            _, depth, at = heapq.heappop(waiting)
+            for after in self._successors([at]):
+                if depth + 1 < depths.get(after, INFINITE):
+                    depths[after] = depth + 1
+                    heapq.heappush(waiting, (depth + 1 + self._fewest(after), depth + 1, after))
+            if len(depths) > MAX_NEAR:
                 raise TooLargeError
         self._distances[state, self._k.FACTS] |= self._k.EXACT
+
+    def _fewest(self, state: int) -> int:
+        """A lower bound on the characters with which a text ends from a state of the base."""
+        return int(self._base.ahead(state, state + 1).least[0])
 
     def _successors(self, states: Iterable[int]) -> set[int]:
         """The states of the base that some states lead to by one character."""

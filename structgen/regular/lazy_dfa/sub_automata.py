@@ -39,7 +39,6 @@ from structgen.regular.lazy_dfa.character_classes import (
 from structgen.regular.lazy_dfa.glushkov import Part, Positions
 from structgen.regular.lazy_dfa.states import (
     AT_ONCE,
-    Array,
     TableAutomaton,
     nothing_ahead,
     unknown_ahead,
@@ -316,11 +315,12 @@ class CompleteTable:
 
     is_kernel_only = True
 
-    def __init__(self, moves: Array, ends: Array, classes: CharacterClasses) -> None:
-        """moves: int32[S, C], by class of characters; ends: uint8[S]."""
-        count = len(ends)
+    def __init__(self, table: StateTable, classes: CharacterClasses) -> None:
+        """`table` by class of characters."""
+        moves, self.ends, self._least = table
+        count = len(moves)
         self.lock = threading.Lock()
-        self.classes, self.ends = classes, ends
+        self.classes = classes
         self.search = kernels("regular.glushkov").Search(
             moves=moves,
             came=np.zeros((count, 2), np.int32),
@@ -334,8 +334,8 @@ class CompleteTable:
         """See `StateTables`: all states are explored."""
 
     def ahead(self, begin: int, end: int) -> Any:
-        """See `StateTables`."""
-        return unknown_ahead(end - begin)
+        """See `StateTables`: only how soon texts end is known."""
+        return unknown_ahead(end - begin)._replace(least=self._least[begin:end])
 
 
 @lru_cache(maxsize=16)
@@ -352,4 +352,4 @@ def listed(sub_automaton: Regex) -> CompleteTable:
             if letter in chars:
                 to = table.moves[order, column]
                 moves[:, place] = np.where(to < 0, to, order[to])
-    return CompleteTable(moves, table.ends[order], classes)
+    return CompleteTable(StateTable(moves, table.ends[order], table.least[order]), classes)

@@ -115,7 +115,7 @@ def _table() -> StateTable:
     lead("left m", last, last, "end", 0)
     ends = np.zeros(count, np.uint8)
     ends[_END] = 1
-    return StateTable(moves, ends)
+    return StateTable(moves, ends, np.array(_left()))
 
 
 def leap_seconds() -> Regex:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -579,3 +580,17 @@ def test_members_are_those_that_derivatives_lead_to(
             for letter in text:
                 node = node.after(ord(letter))
             assert matches(regex, text) == node.nullable
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_forked_process_keeps_automata_where_no_other_thread_can_hold_their_locks(
+    alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a server that compiled before it forked need not do so again."""
+    kept = lazy_automaton.AutomatonCache()
+    regex = parse("(ab)*")
+    found = kept.of(regex)
+    monkeypatch.setattr(threading, "active_count", lambda: 1 if alone else 2)
+    kept.hand_down()
+    kept.inherit()
+    assert (kept.of(regex) is found) == alone

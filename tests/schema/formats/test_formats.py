@@ -25,8 +25,18 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.regex import EMPTY, Regex, intersect, literal, matches, shortest
+from structgen.regular.regex import (
+    ANY_CHAR,
+    EMPTY,
+    Regex,
+    intersect,
+    literal,
+    matches,
+    repeat,
+    shortest,
+)
 from structgen.regular.syntax.ecma import parse
+from structgen.schema.formats.a_labels import ROOM
 from structgen.schema.formats.formats import (
     SPEC_FORMATS,
     format_built,
@@ -350,6 +360,40 @@ def test_a_format_combines_with_other_languages() -> None:
     assert shortest(intersect(language("date"), pattern)) == "2023-02-09"
     assert intersect(language("date"), parse("^2023-02-29$")).is_empty()
     assert intersect(language("ipv4"), literal("1.2.3.4")) is literal("1.2.3.4")
+
+
+def test_letters_may_follow_an_a_label_in_any_order() -> None:
+    """A mask need not look at each: what they begin can be ended by at most `ROOM` characters."""
+    rng = random.Random(5)
+    found: Any = language("hostname")
+    for begun in ("xn--mnchen-3ya", "xn--bcher", "xn--b"):
+        first: Any = found.state
+        for letter in begun:
+            first = next(to for chars, to in first.moves() if letter in chars)
+        chars, often = first.again
+        assert often > 30
+        for _ in range(8):
+            state = first
+            for _ in range(rng.randrange(often)):
+                letter = rng.choice("abcxyz019")
+                assert letter in chars
+                state = next(to for chars, to in state.moves() if letter in chars)
+            assert len(state.ending) <= state.witness <= ROOM
+            for letter in state.ending:
+                state = next(to for chars, to in state.moves() if letter in chars)
+            assert state.nullable
+
+
+@pytest.mark.parametrize("text", ["2024-02-29T10:30:59Z", "1999-12-31t23:59:60z"])
+def test_a_time_may_just_fit_a_length(text: str) -> None:
+    """Where a text is to end at once, its nearest end is looked for where it may be."""
+    whole = automaton_of(intersect(language("date-time"), repeat(ANY_CHAR, 0, len(text))))
+    assert whole is not None
+    state = 0
+    for letter in text[:-1]:
+        state = whole.after(state, letter)
+    assert not whole.reads(state, ".")
+    assert whole.ends[whole.after(state, text[-1])]
 
 
 # -- regex ----------------------------------------------------------------------------------------
