@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
+from structgen.automata.spelling import embedded_dfa
 from structgen.errors import BudgetError, ValidationError
+from structgen.regular.numbers.language import constraints_of
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.values import dumps, loads
 
@@ -110,3 +112,31 @@ def test_errors_and_reports_have_the_text_of_a_number() -> None:
         '{"type": "object", "properties": {"a": {"const": 1.20}}}', "openai"
     )
     assert '"const": 1.2}' in json.dumps(exported)
+
+
+def test_the_rest_of_a_number_gets_no_automaton_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor do some numbers by their texts, each of which may be spelled in many ways."""
+    entered: list[Any] = []
+    embed = embedded_dfa._embed
+
+    def noted(numbers: Any, q: int, embedded: Any) -> None:
+        entered.append(numbers.described(q).vector[0])
+        embed(numbers, q, embedded)
+
+    monkeypatch.setattr(embedded_dfa, "_embed", noted)
+    listed = [k * k for k in range(1, 31)]
+    whole = {"type": "integer", "minimum": 1}
+    for schema, numbers in ((whole, [1, 12]), ({"enum": listed}, listed)):
+        spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
+        constraint = sg.compile(spec, VOCABULARY)
+        for number in numbers:
+            for text in (f"{number}", f"{number}.0", f"{number}E+0", f"{number}7"):
+                state = constraint.advance_bytes(constraint.start, text.encode())
+                value = Decimal(text)
+                fits = value >= 1 and value % 1 == 0 if "type" in schema else value in listed
+                assert (state != sg.DEAD and constraint.is_accepting(state)) == fits, text
+                if state != sg.DEAD:
+                    constraint.mask_id(state)
+    assert all(map(constraints_of, entered))  # these are all the numbers with some constraints

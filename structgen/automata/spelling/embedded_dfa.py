@@ -37,7 +37,8 @@ from structgen.automata.pushdown.provenance import (
 from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
-from structgen.regular.expressions.nodes import Words, is_open_ended
+from structgen.regular.expressions.logic import alternatives_of
+from structgen.regular.expressions.nodes import SubAutomaton, Words, is_open_ended
 from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
     before_far_bounds,
@@ -48,6 +49,7 @@ from structgen.regular.lazy_dfa.automaton import (
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
+from structgen.regular.numbers.language import constraints_of
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.util.arrays import with_room
 
@@ -442,16 +444,26 @@ def _worth_entering(text: Text) -> Regex | None:
 
     It is where a text starts in one expression. Where one alternative is left of several, a DFA
     pays only for plain expressions with many texts, for lists of FEWEST to MOST words, and for
-    formats, whose DFAs were prepared.
+    formats, whose DFAs were prepared. In the midst of a number it does not, nor for some numbers by
+    their texts: few characters follow.
     """
     language = _language(text)
-    if language is None:
+    if language is None or _is_some_numbers(text.role, language):
         return None
     words = language.high - language.low if isinstance(language, Words) else 0
     alone = len(text.vector) == 1 + isinstance(text.role, Key)  # beside the names of keys
     if alone or FEWEST <= words <= MOST or is_prepared(language):
         return language
     return None if text.narrow or not language.plain else language
+
+
+def _is_some_numbers(role: Any, language: Regex) -> bool:
+    """Whether a language has some numbers by their texts, or the rests of numbers."""
+    if not isinstance(role, Scalar) or role.quoted:
+        return False
+    parts = alternatives_of(language)
+    stepped = all(part.plain or isinstance(part, SubAutomaton) for part in parts)
+    return stepped and constraints_of(language) is None
 
 
 def _with(text: Text, language: Regex) -> Text:
