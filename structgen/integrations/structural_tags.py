@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from structgen.compose.base import Literal
 from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
+from structgen.compose.tools.parameters import any_parameters, parameters
 from structgen.errors import SpecError
 from structgen.grammar.combinators import many
 from structgen.grammar.specs import Gbnf, Lark
@@ -49,6 +50,18 @@ def grammar_spec(text: str) -> Spec:
     return Gbnf(text) if "::=" in text else Lark(text)
 
 
+#: how models write the arguments of a call one by one; see `structgen.compose.tools.parameters`
+STYLES = {
+    "qwen_xml": "<parameter=$KEY>$VALUE</parameter>",
+    "minimax_xml": '<parameter name="$KEY">$VALUE</parameter>',
+    "deepseek_xml": '<｜DSML｜parameter name="$KEY" string="$IS_TEXT">$VALUE</｜DSML｜parameter>',
+    "deepseek_v4_1_xml": (
+        '<｜DSML｜ parameter name="$KEY" string="$IS_TEXT">$VALUE</｜DSML｜ parameter>'
+    ),
+    "glm_xml": "<arg_key>$KEY</arg_key><arg_value>$VALUE</arg_value>",
+}
+
+
 class _Format(NamedTuple):
     """How formats of one kind are read. members: those it may have, beside `type`."""
 
@@ -80,16 +93,11 @@ class _Formats:
         return Literal(_member(given, "value", str, pointer))
 
     def json_schema(self, given: Any, pointer: str) -> Spec:
-        style = given.get("style", "json")
-        if style != "json":
-            raise SpecError(
-                f"the style {style!r} is not known",
-                location=f"{pointer}/style",
-                expected='"json"',
-                hint="structgen.tools(..., format=...) writes calls in the formats of models",
-            )
         if given.get("excludes"):
             raise _not_enforced("excludes", pointer, "state it in the schema, with pattern and not")
+        style = given.get("style") or "json"
+        if style != "json":
+            return self._parameters(given, style, pointer)
         options = dict(self._options)
         if given.get("any_order"):
             options["property_order"] = "any"
@@ -98,6 +106,21 @@ class _Formats:
             count = _member(given, "max_whitespace_cnt", int, pointer)
             options["whitespace"] = f"[ \\n\\t\\r]{{0,{count}}}"
         return JsonSchema(_member(given, "json_schema", (dict, bool), pointer), **options)
+
+    def _parameters(self, given: Any, style: str, pointer: str) -> Spec:
+        """Values of a schema's properties that are written one by one, as models write calls."""
+        schema = _member(given, "json_schema", (dict, bool), pointer)
+        if style not in STYLES:
+            raise SpecError(
+                f"the style {style!r} is not known",
+                location=f"{pointer}/style",
+                expected=", ".join(("json", *STYLES)),
+                hint="structgen.tools(..., format=...) writes calls in the formats of models",
+            )
+        is_open = isinstance(schema, dict) and schema.get("additionalProperties") is not False
+        if schema is True or (is_open and not schema.get("properties")):
+            return any_parameters(STYLES[style])
+        return parameters(schema or {}, STYLES[style], f"{pointer}/json_schema", newlines=True)
 
     def regex(self, given: Any, pointer: str) -> Spec:
         return Regex(_member(given, "pattern", str, pointer))

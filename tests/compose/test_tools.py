@@ -18,6 +18,7 @@ import structgen as sg
 from structgen.compose.sequences import sequence
 from structgen.compose.tags import Tag
 from structgen.compose.tools.call_formats import FORMATS, CallFormat
+from structgen.compose.tools.parameters import parameters
 from structgen.compose.tools.tools import ToolCall, Tools, tools
 from structgen.errors import SpecError, UnsupportedSchemaError, ValidationError
 from tests.helpers import laws
@@ -363,12 +364,49 @@ def test_a_broken_schema_is_named_by_its_tool() -> None:
     assert "/properties/x/type" in refused.value.location
 
 
+# A parameter, with texts that it may be written as, their values, and texts that do not fit.
+WRITTEN: list[tuple[Any, dict[str, Any], list[str]]] = [
+    ({"type": "string"}, {"a<b": "a<b", '"a"': '"a"', "": ""}, []),
+    ({"type": "string", "minLength": 2, "maxLength": 3}, {"\u00e4bc": "\u00e4bc"}, ["a", "abcd"]),
+    ({"type": "string", "pattern": "^a+$"}, {"aa": "aa"}, ["ab", "", "a\n"]),
+    ({"type": "string", "pattern": "[0-9]", "maxLength": 2}, {"a1": "a1"}, ["ab", "ab1"]),
+    ({"enum": ["a", "b", 1]}, {"a": "a", "1": 1}, ['"a"', "c"]),
+    ({"const": "a"}, {"a": "a"}, ["b", '"a"']),
+    ({"const": 2}, {"2": 2}, ["a"]),
+    ({"type": ["string", "null"]}, {"null": None, "nul": "nul", "a": "a"}, []),
+    (
+        {"type": ["string", "integer"], "maxLength": 1, "minimum": 10},
+        {"12": 12, "a": "a", "9": "9"}, ["ab"],
+    ),
+    (
+        {"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}]},
+        {"null": None, "a": "a"}, ["ab"],
+    ),
+    ({"type": "integer", "minimum": 3}, {"3": 3}, ["2", "a"]),
+    (True, {'"a"': "a", "[1]": [1]}, ["a"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), WRITTEN)
+def test_texts_are_written_as_they_are_and_other_values_as_json(
+    schema: Any, good: dict[str, Any], bad: list[str]
+) -> None:
+    """Where arguments stand one by one: with length and pattern, and beside other types."""
+    found = parameters({"properties": {"x": schema}}, "<x $KEY>$VALUE</x>", "")
+    for text, value in good.items():
+        assert found.parse(f"<x x>{text}</x>") == {"x": value}
+    for text in bad:
+        with pytest.raises(ValidationError):
+            found.parse(f"<x x>{text}</x>")
+
+
 @pytest.mark.parametrize(
     ("schema", "keyword"),
     [
         ({"anyOf": [{}]}, "anyOf"),
-        ({"properties": {"x": {"type": "string", "pattern": "a"}}}, "pattern"),
-        ({"properties": {"x": {"type": "string", "maxLength": 3}}}, "maxLength"),
+        ({"properties": {"x": {"type": "string", "format": "date"}}}, "format"),
+        ({"properties": {"x": {"type": ["string", "null"], "not": {"const": "a"}}}}, "not"),
+        ({"properties": {"x": {"enum": ["a", "b"], "maxLength": 3}}}, "maxLength"),
     ],
 )
 def test_what_parameters_cannot_show_is_refused(schema: dict[str, Any], keyword: str) -> None:

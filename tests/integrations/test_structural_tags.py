@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from structgen.errors import SpecError
+from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.integrations.structural_tags import structural_tag
 
 ANY = {"type": "any_text"}
@@ -144,6 +144,60 @@ FORMATS: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     ),
 }
 
+FIELDS = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "integer"},
+        "c": {"enum": ["x", "y"]},
+        "d": {"type": "string", "maxLength": 3},
+        "e": {"type": ["string", "null"]},
+    },
+    "required": ["a"],
+}
+DSML = "\uff5cDSML\uff5c"
+# A style, how it writes a parameter, and a key that says whether a value is text.
+STYLES_WRITTEN = {
+    "qwen_xml": "<parameter={}>{}</parameter>",
+    "minimax_xml": '<parameter name="{}">{}</parameter>',
+    "glm_xml": "<arg_key>{}</arg_key><arg_value>{}</arg_value>",
+    "deepseek_xml": f'<{DSML}parameter name="{{}}" string="{{}}">{{}}</{DSML}parameter>',
+    "deepseek_v4_1_xml": f'<{DSML} parameter name="{{}}" string="{{}}">{{}}</{DSML} parameter>',
+}
+ARGUMENTS: dict[str, tuple[list[str], list[str]]] = {}
+for style, one in STYLES_WRITTEN.items():
+
+    def written(key: str, value: str, text: bool = True, one: str = one) -> str:
+        """A parameter."""
+        said = [key, str(text).lower(), value] if one.count("{}") == 3 else [key, value]
+        return one.format(*said)
+
+    a = written("a", "x < y")
+    ARGUMENTS[style] = (
+        [
+            a,
+            a + "\n",
+            written("a", "\nx\n") + "\n" + written("b", "1", text=False),
+            a + written("b", "\n1\n", text=False) + written("c", "y"),
+            a + written("c", "y") + written("d", "abc"),
+            a + written("e", "word"),
+            a + written("e", "null", text=False),
+        ],
+        [
+            "",
+            written("b", "1", text=False),
+            a + written("b", "x", text=False),
+            a + written("c", "z"),
+            a + written("c", '"y"'),
+            a + written("d", "abcd"),
+            a + written("f", "x"),
+            a + "more",
+        ],
+    )
+OPEN: dict[str, Any] = {
+    style: {"type": "json_schema", "json_schema": True, "style": style} for style in STYLES_WRITTEN
+}
+
 
 def fits(given: dict[str, Any], text: str) -> bool:
     """Whether a text fits a format."""
@@ -157,6 +211,69 @@ def test_a_format_has_the_texts_that_it_says(name: str) -> None:
     """And no others."""
     given, good, bad = FORMATS[name]
     assert [text for text in good + bad if fits(given, text)] == good
+
+
+@pytest.mark.parametrize("style", ARGUMENTS)
+def test_arguments_are_written_one_by_one(style: str) -> None:
+    """In order, texts as they are; a line break may stand around a value and behind each."""
+    good, bad = ARGUMENTS[style]
+    given = {"type": "json_schema", "json_schema": FIELDS, "style": style}
+    assert [text for text in good + bad if fits(given, text)] == good
+
+
+@pytest.mark.parametrize("style", ARGUMENTS)
+def test_a_line_break_around_a_text(style: str) -> None:
+    """Belongs to it where a parameter says that it is text."""
+    given = {"type": "json_schema", "json_schema": FIELDS, "style": style}
+    text = ARGUMENTS[style][0][4].replace(">y<", ">\ny\n<")
+    assert fits(given, text) == ("string" not in STYLES_WRITTEN[style])
+
+
+@pytest.mark.parametrize("style", ARGUMENTS)
+def test_xgrammar_accepts_the_same_arguments(style: str) -> None:
+    """Where it is installed; it accepts more blanks."""
+    xgrammar = pytest.importorskip("xgrammar")
+    testing = pytest.importorskip("xgrammar.testing")
+    given = {"type": "json_schema", "json_schema": FIELDS, "style": style}
+    text = json.dumps({"type": "structural_tag", "format": given})
+    grammar = xgrammar.Grammar.from_structural_tag(text)
+    good, bad = ARGUMENTS[style]
+    accepts = testing._is_grammar_accept_string
+    assert [text for text in good + bad if accepts(grammar, text)] == good
+
+
+@pytest.mark.parametrize("style", OPEN)
+def test_arguments_without_a_schema_are_any(style: str) -> None:
+    """Of any name and value, as often as one likes."""
+    for text in ["", *ARGUMENTS[style][0][:4]]:
+        assert fits(OPEN[style], text)
+    assert not fits(OPEN[style], "more")
+    assert not fits(OPEN[style], ARGUMENTS[style][0][0] + "more")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_all_calls_that_vllm_asks_for_are_read(strict: bool, choice: str) -> None:
+    """The structural tag of each model that vLLM knows; its xgrammar accepts what we write."""
+    registry = pytest.importorskip("vllm.tool_parsers.structural_tag_registry")
+    protocol = pytest.importorskip("vllm.entrypoints.openai.chat_completion.protocol")
+    xgrammar = pytest.importorskip("xgrammar")
+    testing = pytest.importorskip("xgrammar.testing")
+    tool = protocol.ChatCompletionToolsParam(
+        function={"name": "look", "parameters": FIELDS, "strict": strict}
+    )
+    read = 0
+    for model in registry.SUPPORTED_STRUCTURAL_TAG_MODELS | {"minimax"}:
+        for reasoning in (False, True):
+            asked = registry.get_model_structural_tag(model, [tool], choice, reasoning)
+            if asked is not None:
+                content = asked.model_dump_json()
+                automaton = structural_tag(json.loads(content)).automaton()
+                text = automaton.completions().shortest(automaton.start)
+                grammar = xgrammar.Grammar.from_structural_tag(content)
+                assert testing._is_grammar_accept_string(grammar, text.decode())
+                read += 1
+    assert read > 20 or (choice == "auto" and not strict)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -180,7 +297,15 @@ def test_xgrammar_finds_the_same_texts(name: str) -> None:
     [
         ({"type": "sequence", "elements": [{"type": "spell"}]}, "/format/elements/0/type"),
         ({"type": "tag", "begin": "a", "content": ANY}, "/format/end"),
-        ({"type": "json_schema", "json_schema": {}, "style": "glm_xml"}, "/format/style"),
+        ({"type": "json_schema", "json_schema": {}, "style": "gemma"}, "/format/style"),
+        (
+            {
+                "type": "json_schema",
+                "json_schema": {"properties": {"a": {"type": "string", "format": "date"}}},
+                "style": "glm_xml",
+            },
+            "/format/json_schema/properties/a/format",
+        ),
         ({"type": "json_schema", "json_schema": {}, "excludes": ["x"]}, "/format/excludes"),
         ({"type": "grammar", "grammar": "a", "syntax": "yacc"}, "/format/syntax"),
         ({**ANY, "max_tokens": 5}, "/format/max_tokens"),
@@ -196,7 +321,7 @@ def test_xgrammar_finds_the_same_texts(name: str) -> None:
 )
 def test_what_is_not_known_is_named(given: dict[str, Any], place: str) -> None:
     """With its place as a JSON Pointer."""
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises((SpecError, UnsupportedSchemaError)) as caught:
         structural_tag({"type": "structural_tag", "format": given})
     assert caught.value.location == place
 

@@ -1,19 +1,27 @@
 """The spec of a call's arguments where these are written one by one, not as a JSON object.
 
-Texts stand as they are, up to the first end of a parameter; all other values are JSON.
+Texts stand as they are, up to the first end of a parameter; all other values are JSON. How one
+parameter is written says a template: a text with $KEY and then $VALUE, and perhaps $IS_TEXT between
+them, which stands for "true" or "false".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from structgen.compose.all_of import all_of
 from structgen.compose.base import CompositeSpec, from_json, to_json
 from structgen.compose.composite.layout import Hub
+from structgen.compose.filters import banned, length
+from structgen.compose.sequences import AnyOf, FreeText, InOrder
 from structgen.compose.tags import Tag
 from structgen.errors import SpecError, UnsupportedSchemaError
+from structgen.grammar.combinators import many
 from structgen.schema.json_schema import JsonSchema
-from structgen.spec.regular import Choice
+from structgen.spec.base import Spec
+from structgen.spec.regular import Choice, Regex
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Layout
@@ -23,25 +31,48 @@ _OBJECT = (
     "type", "properties", "required", "additionalProperties", "$defs", "definitions", "$schema",
     *_ANNOTATIONS,
 )  # fmt: skip
-_TEXT = ("type", "enum", "const", *_ANNOTATIONS)
+_LENGTHS = ("minLength", "maxLength", "pattern")
+_TEXT = ("type", *_LENGTHS, *_ANNOTATIONS)
+_LISTED = ("type", "enum", "const", *_ANNOTATIONS)
+_NOT_OF_TEXT = (
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains",
+    "minContains", "maxContains", "properties", "required", "additionalProperties",
+    "patternProperties", "propertyNames", "minProperties", "maxProperties",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Parameters(CompositeSpec):
-    """Tags by name, in order, each once or, where it is optional, not at all; parsed, a dict."""
+    """Tags by name, in order, each once or, where it is optional, not at all; parsed, a dict.
+
+    names: of the tags; tags of one name that follow each other are alternatives. newlines: whether
+    a line break may stand behind each parameter.
+    """
 
     tags: tuple[Tag, ...]
     names: tuple[str, ...]
     required: tuple[str, ...]
+    newlines: bool = False
     kind: ClassVar[str] = "parameters"
 
     def lay(self, layout: Layout, after: Hub) -> Hub:
         """See `CompositeSpec.lay`."""
-        for number in range(len(self.tags) - 1, -1, -1):
-            tag = self.tags[number]
-            hub = layout.text(tag.begin, tag.lay_content(layout, after, self, number))
-            after = hub if self.names[number] in self.required else Hub([hub, after])
+        named = [(name, [*found]) for name, found in groupby(range(len(self.tags)), self._name)]
+        for name, numbers in reversed(named):
+            behind = Hub([after, layout.text("\n", after)]) if self.newlines else after
+            ways = [
+                layout.text(
+                    self.tags[number].begin,
+                    self.tags[number].lay_content(layout, behind, self, number),
+                )
+                for number in numbers
+            ]
+            after = Hub(ways if name in self.required else [*ways, after])
         return after
+
+    def _name(self, number: int) -> str:
+        return self.names[number]
 
     def parse(self, text: str) -> dict[str, Any]:
         """The values of the parameters that were written. Raises ValidationError."""
@@ -58,20 +89,25 @@ class Parameters(CompositeSpec):
             "tags": [to_json(tag) for tag in self.tags],
             "names": list(self.names),
             "required": list(self.required),
+            "newlines": self.newlines,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Parameters:
         """The spec that `to_json` described."""
         tags = tuple(tag for tag in map(from_json, data["tags"]) if isinstance(tag, Tag))
-        return cls(tags, tuple(data["names"]), tuple(data["required"]))
+        return cls(tags, tuple(data["names"]), tuple(data["required"]), data["newlines"])
 
 
-def parameters(schema: dict[str, Any], template: str, place: str) -> Parameters:
+def parameters(
+    schema: dict[str, Any], template: str, place: str, *, newlines: bool = False
+) -> Parameters:
     """The parameters of an object schema, each written as `template` has it.
 
-    template: a text with $KEY and then $VALUE. UnsupportedSchemaError for what one parameter by
-    itself cannot show: keywords that tie several together, or that restrict texts.
+    newlines: whether a line break may stand on both sides of a value that is not said to be text,
+    and behind each parameter.
+    UnsupportedSchemaError for what one parameter by itself cannot show: keywords that tie several
+    together, or that restrict texts otherwise than by length and pattern.
     """
     for keyword in schema:
         if keyword not in _OBJECT:
@@ -84,28 +120,102 @@ def parameters(schema: dict[str, Any], template: str, place: str) -> Parameters:
             raise SpecError(
                 f"{name!r} is required and not among the properties", location=f"{place}/required"
             )
+    tags: list[Tag] = []
+    names: list[str] = []
+    for name, value in properties.items():
+        if value is not False:
+            found = _tags(name, value, shared, template, f"{place}/properties/{name}", newlines)
+            tags += found
+            names += [name] * len(found)
+    return Parameters(tuple(tags), tuple(names), required, newlines)
+
+
+def any_parameters(template: str) -> Spec:
+    """Any number of parameters of any name and value, each written as `template` has it.
+
+    A line break may stand behind each.
+    """
+    head, between, end = _pieces(template)
+    ways: list[Spec] = []
+    for is_text in (True, False) if "$IS_TEXT" in template else (True,):
+        name = Tag(head, FreeText((between[0],)), _filled(between, is_text=is_text))
+        values = [Tag("", None, end)] if is_text else _with_newlines(Tag("", JsonSchema(True), end))
+        ways += [InOrder((name, value)) for value in values]
+    return many(InOrder((AnyOf(tuple(ways)), Choice(["", "\n"])))).as_spec()
+
+
+def _pieces(template: str) -> tuple[str, str, str]:
+    """What stands before the key, between key and value, and behind the value."""
     head, tail = template.split("$KEY")
     between, end = tail.split("$VALUE")
-    tags = tuple(
-        Tag(head + name + between, _content(value, shared, f"{place}/properties/{name}"), end)
-        for name, value in properties.items()
-        if value is not False
-    )
-    names = tuple(name for name, value in properties.items() if value is not False)
-    return Parameters(tags, names, required)
+    return head, between, end
 
 
-def _content(schema: Any, shared: dict[str, Any], place: str) -> Any:
-    """The content of a tag: None for any text, texts to choose from, or JSON."""
-    if schema is True or not isinstance(schema, dict) or schema.get("type") != "string":
-        return JsonSchema({**shared, **schema} if isinstance(schema, dict) else schema)
+def _filled(text: str, *, is_text: bool) -> str:
+    return text.replace("$IS_TEXT", "true" if is_text else "false")
+
+
+def _tags(
+    name: str, schema: Any, shared: dict[str, Any], template: str, place: str, newlines: bool
+) -> list[Tag]:
+    """The ways of writing one parameter."""
+    head, between, end = _pieces(template)
+    found = []
+    for is_text, content in _contents(schema, shared, end, place):
+        begin = head + name + _filled(between, is_text=is_text)
+        tag = Tag(begin, content, end)
+        is_whole = content is None or (is_text and "$IS_TEXT" in between)  # a break belongs to it
+        found += _with_newlines(tag) if newlines and not is_whole else [tag]
+    return found
+
+
+def _with_newlines(tag: Tag) -> list[Tag]:
+    """A tag, and the same with line breaks around its content."""
+    return [tag, Tag(tag.begin + "\n", tag.content, "\n" + tag.end)]
+
+
+def _contents(schema: Any, shared: dict[str, Any], end: str, place: str) -> list[tuple[bool, Any]]:
+    """What a value may be: whether it is a text, and its spec, None for any text up to the end."""
+    if not isinstance(schema, dict):
+        return [(False, JsonSchema(schema))]
+    if "anyOf" in schema and schema.keys() <= {"anyOf", *_ANNOTATIONS}:
+        branches = enumerate(schema["anyOf"])
+        found = [x for i, s in branches for x in _contents(s, shared, end, f"{place}/anyOf/{i}")]
+        return sorted(found, key=lambda way: way[0])  # JSON first: a text may look like it
+    kinds = schema.get("type")
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    listed = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(listed, list) and (kinds is None or "string" in kinds):
+        words = [text for text in listed if isinstance(text, str)]
+        words = [text for text in words if text == schema.get("const", text)]
+        rest = [value for value in listed if not isinstance(value, str)]
+        _check_only(schema, _LISTED, place)
+        others = [(False, JsonSchema({**shared, **schema, "enum": rest}))] if rest else []
+        return [*others, (True, Choice(words))] if words or not rest else others
+    if not isinstance(kinds, list) or "string" not in kinds:
+        return [(False, JsonSchema({**shared, **schema}))]
+    others = [kind for kind in kinds if kind != "string"]
+    _check_only(schema, (*_TEXT, *_NOT_OF_TEXT), place)
+    kept = {keyword: value for keyword, value in schema.items() if keyword not in _LENGTHS}
+    json = [(False, JsonSchema({**shared, **kept, "type": others}))] if others else []
+    return [*json, (True, _text(schema, end))]
+
+
+def _text(schema: dict[str, Any], end: str) -> Spec | None:
+    """A text of some length, in which a pattern matches; None for any up to the first `end`."""
+    if not schema.keys() & _LENGTHS:
+        return None
+    least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
+    rules = [banned(end), length(at_least=least, at_most=None if most is None else int(most))]
+    if "pattern" in schema:
+        rules.append(Regex(f"[\\s\\S]*(?:{schema['pattern']})[\\s\\S]*"))
+    return all_of(*rules)
+
+
+def _check_only(schema: dict[str, Any], known: tuple[str, ...], place: str) -> None:
     for keyword in schema:
-        if keyword not in _TEXT:
+        if keyword not in known:
             raise _unsupported(keyword, place)
-    if "enum" in schema or "const" in schema:
-        listed = schema.get("enum", [schema.get("const")])
-        return Choice([text for text in listed if text == schema.get("const", text)])
-    return None
 
 
 def _unsupported(keyword: str, place: str) -> UnsupportedSchemaError:
