@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from structgen.kernels.build.ahead import compile_ahead
 from structgen.kernels.build.decorators import caches, compiled
 from structgen.kernels.build.kept import OBJECT, begun, needs
 from structgen.kernels.build.ledger import Ledger, compile_share
@@ -20,6 +21,7 @@ def work(folder: str, places: Mapping[str, str]) -> None:
 
     folder: where the ledger is. places: the folder of each module, see `kernels.build.kept`.
     """
+    compile_ahead()
     gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
     started_by = os.getppid()
 

@@ -185,38 +185,37 @@ class _Wrapper(_Writer):
             return builder.trunc(builder.load(room), wanted) if kind.bitwidth < 64 else (
                 builder.load(room)
             )  # fmt: skip
-        if isinstance(kind, types.Array):
-            return self.array(kind, given)
-        if isinstance(kind, types.BaseTuple):
-            return self.tuple(kind, given)
+        if isinstance(kind, types.Array | types.BaseTuple):
+            return builder.load(self.written(kind, given))
         if isinstance(kind, Reference):
             return self.reference(kind, given)
         raise NotImplementedError(f"no kernel that Python calls has taken {kind} before")
 
-    def array(self, kind: Any, given: Any) -> Any:
-        """An array as kernels have it."""
+    def written(self, kind: Any, given: Any, room: Any = None) -> Any:
+        """Where an array or a tuple is written down, as kernels have it."""
         builder = self.builder
-        if kind.layout != "C":
-            raise NotImplementedError(f"kernels take C-ordered arrays, not {kind}")
-        dtype = as_dtype(kind.dtype)
-        made = self.context.make_array(kind)(self.context, builder)
-        needs = C_ORDERED | ALIGNED | (WRITABLE if kind.mutable else 0)
-        wrong = builder.call(_array_reader(self.module), [
-            given, self.arrays, builder.bitcast(made._getpointer(), OBJECT),
-            BYTE(ord(dtype.kind)), WORD(dtype.itemsize), INT(kind.ndim), INT(needs),
-        ])  # fmt: skip
-        self.leave_if(builder.icmp_signed("!=", wrong, INT(0)), OBJECT(None))
-        return made._getvalue()
-
-    def tuple(self, kind: Any, given: Any) -> Any:
-        """A tuple of arrays, which may be named."""
-        builder = self.builder
-        found = []
-        for i, part in enumerate(kind):
-            item = self.call("PyTuple_GetItem", OBJECT, given, WORD(i))
-            self.leave_if(cgutils.is_null(builder, item), OBJECT(None))
-            found.append(self.value(part, item))
-        return self.context.make_tuple(builder, kind, found)
+        if room is None:
+            room = cgutils.alloca_once(builder, self.context.get_value_type(kind))
+        place = builder.bitcast(room, OBJECT)
+        if isinstance(kind, types.Array):
+            reader, wanted = _array_reader(self.module), WORD(_wanted(kind))
+            wrong = builder.call(reader, [given, self.arrays, place, wanted])
+            self.leave_if(builder.icmp_signed("!=", wrong, INT(0)), OBJECT(None))
+        elif all(isinstance(part, types.Array) for part in kind):
+            wanted = _constant(self.module, [_wanted(part) for part in kind])
+            reader, count = _tuple_reader(self.module), WORD(len(kind))
+            wrong = builder.call(reader, [given, self.arrays, place, wanted, count])
+            self.leave_if(builder.icmp_signed("!=", wrong, INT(0)), OBJECT(None))
+        else:
+            for i, part in enumerate(kind):
+                item = self.call("PyTuple_GetItem", OBJECT, given, WORD(i))
+                self.leave_if(cgutils.is_null(builder, item), OBJECT(None))
+                inner = cgutils.gep_inbounds(builder, room, 0, i)
+                if isinstance(part, types.Array | types.BaseTuple):
+                    self.written(part, item, inner)
+                else:
+                    builder.store(self.value(part, item), inner)
+        return room
 
     def reference(self, kind: Any, given: Any) -> Any:
         """The address of a tuple: an int, or where the tuple in hand is written down."""
@@ -229,10 +228,7 @@ class _Wrapper(_Writer):
             with as_int:
                 builder.store(self.value(types.int64, given), room)
             with as_tuple:
-                value = self.tuple(kind.kind, given)
-                place = cgutils.alloca_once(builder, value.type)
-                builder.store(value, place)
-                builder.store(builder.ptrtoint(place, WORD), room)
+                builder.store(builder.ptrtoint(self.written(kind.kind, given), WORD), room)
         return builder.load(room)
 
     def boxed(self, kind: Any, value: Any) -> Any:
@@ -288,15 +284,68 @@ def _int_reader(module: Any) -> Any:
     return writer.function
 
 
+def _wanted(kind: Any) -> int:
+    """What arrays are taken for a type, in one word: see `_array_reader`."""
+    if not isinstance(kind, types.Array) or kind.layout != "C":
+        raise NotImplementedError(f"kernels take C-ordered arrays, not {kind}")
+    dtype = as_dtype(kind.dtype)
+    needs = C_ORDERED | ALIGNED | (WRITABLE if kind.mutable else 0)
+    return int(ord(dtype.kind) | dtype.itemsize << 8 | kind.ndim << 16 | needs << 32)
+
+
+def _constant(module: Any, words: list[int]) -> Any:
+    """The address of a table of words."""
+    table = ir.Constant(ir.ArrayType(WORD, len(words)), words)
+    made = cgutils.global_constant(module, "words", table)
+    made.linkage = "internal"
+    return made.bitcast(OBJECT)
+
+
+def _tuple_reader(module: Any) -> Any:
+    """`status(object, array type, room, wanted, count)`: write the arrays of a tuple down.
+
+    wanted: of each array, see `_array_reader`. Not 0 on an error.
+    """
+    name = "read_tuple"
+    if name in module.globals:
+        return module.globals[name]
+    writer = _Writer(module, name, INT, OBJECT, OBJECT, OBJECT, OBJECT, WORD)
+    writer.function.linkage = "internal"
+    builder = writer.builder
+    given, arrays, room, wanted, count = writer.function.args
+    at = cgutils.alloca_once_value(builder, room)
+    with cgutils.for_range(builder, count) as loop:
+        item = writer.call("PyTuple_GetItem", OBJECT, given, loop.index)
+        writer.leave_if(cgutils.is_null(builder, item), INT(-1))
+        each = writer.load(wanted, builder.mul(loop.index, WORD(8)), WORD)
+        place = builder.load(at)
+        wrong = builder.call(_array_reader(module), [item, arrays, place, each])
+        writer.leave_if(builder.icmp_signed("!=", wrong, INT(0)), INT(-1))
+        dimensions = builder.and_(builder.lshr(each, WORD(16)), WORD(255))
+        size = builder.add(builder.mul(dimensions, WORD(16)), WORD(LENGTHS))
+        builder.store(builder.gep(place, [size], source_etype=BYTE), at)
+    builder.ret(INT(0))
+    return writer.function
+
+
 def _array_reader(module: Any) -> Any:
-    """`status(object, array type, room, kind, item size, dimensions, flags)`: not 0 on an error."""
+    """`status(object, array type, room, wanted)`: write down what kernels know of an array.
+
+    wanted: the dtype's kind, the bytes of an item, dimensions, and in the upper half the flags that
+    it must have. Not 0 on an error.
+    """
     name = "read_array"
     if name in module.globals:
         return module.globals[name]
-    writer = _Writer(module, name, INT, OBJECT, OBJECT, OBJECT, BYTE, WORD, INT, INT)
+    writer = _Writer(module, name, INT, OBJECT, OBJECT, OBJECT, WORD)
     writer.function.linkage = "internal"
     builder = writer.builder
-    given, arrays, room, kind, size, dimensions, needs = writer.function.args
+    given, arrays, room, wanted = writer.function.args
+    kind, size, dimensions = (
+        builder.and_(builder.lshr(wanted, WORD(shift)), WORD(255)) for shift in (0, 8, 16)
+    )
+    kind, dimensions = builder.trunc(kind, BYTE), builder.trunc(dimensions, INT)
+    needs = builder.trunc(builder.lshr(wanted, WORD(32)), INT)
 
     def refuse_unless(right: Any) -> None:
         with builder.if_then(builder.not_(right), likely=False):
