@@ -160,7 +160,7 @@ class Constraint:
             if state < 0 or not 0 <= token_id < self._size:
                 return DEAD
             after = self._advance(state, token_id)
-        except (TypeError, IndexError):
+        except (TypeError, ValueError, IndexError):
             self._check_state(state)
             check_integer("the token", token_id, "bytes of text are read by advance_bytes")
             raise
@@ -221,7 +221,7 @@ class Constraint:
                 self._limit_memory()
                 position, count = self.automaton.run(self._position(state), data)
                 return (DEAD if position < 0 else self._intern(position, state, data)), count
-        except TypeError:
+        except (TypeError, ValueError):
             self._check_state(state)
             _check_bytes(data)
             raise
@@ -233,7 +233,7 @@ class Constraint:
         takes less than `advance` token by token, and makes no states in between.
         """
         state, text = self.start, bytearray()
-        for token in token_ids:
+        for token in _checked_tokens(token_ids):
             check_integer("the token", token, "bytes of text are read by advance_bytes")
             plain = self._completable is None and token not in self._specials
             data = self._texts[token] if plain and 0 <= token < self._size else None
@@ -277,7 +277,7 @@ class Constraint:
         """Whether nothing can follow: DEAD or FINAL. ArgumentError for what is no state."""
         try:
             return state < 0
-        except TypeError:
+        except (TypeError, ValueError):
             self._check_state(state)
             raise
 
@@ -326,7 +326,7 @@ class Constraint:
             if state < 0:
                 return False
             found = self._ends.get(state)
-        except TypeError:
+        except (TypeError, ValueError):
             self._check_state(state)
             raise
         if found is None:
@@ -432,7 +432,7 @@ class Constraint:
         """The same without a copy: a row int32[ceil(V / 32)], read-only, that never changes."""
         try:
             return self._rows.view(state, self)
-        except TypeError:
+        except (TypeError, ValueError):
             self._check_state(state)
             raise
 
@@ -443,7 +443,7 @@ class Constraint:
         """
         try:
             return self._rows.id_of(state, self)
-        except TypeError:
+        except (TypeError, ValueError):
             self._check_state(state)
             raise
 
@@ -596,6 +596,13 @@ def check_integer(name: str, value: object, hint: str) -> None:
     except TypeError:
         shown = f"{value!r:.80}"
         raise ArgumentError(f"{name} is {shown}", expected="an integer", hint=hint) from None
+
+
+def _checked_tokens(tokens: object) -> Iterable[Any]:
+    if not isinstance(tokens, Iterable):
+        shown = f"{tokens!r:.80}"
+        raise ArgumentError(f"the tokens are {shown}", expected="integers, one for each token")
+    return tokens
 
 
 def _check_bytes(data: object) -> None:

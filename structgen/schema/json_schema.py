@@ -40,6 +40,10 @@ _OPTIONS = {
     "escapes": ESCAPES,
     "patterns": PATTERNS,
 }
+_KINDS = (
+    ("whitespace", str, '"bounded", "compact", "indented", "any", or a pattern'),
+    ("closed", bool, "True or False"),
+)
 _LAYOUT = ("property_order", "whitespace", "spelling", "escapes")
 _SPACE = frozenset(b" \t\n\r")
 _CLOSING = {"object": b"}", "array": b"]", "string": b'"'}  # last bytes of values of a type
@@ -86,13 +90,22 @@ class JsonSchema(MachineSpec):
     kind: ClassVar[str] = "json_schema"
 
     def __post_init__(self) -> None:
+        for name, allowed in _OPTIONS.items():
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in allowed:
+                raise SpecError(f"{name} is {value!r:.80}", expected=" or ".join(allowed))
+        for name, kind, expected in _KINDS:
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise SpecError(f"{name} is {value!r:.80}", expected=expected)
+        if not (self.registry is None or hasattr(self.registry, "resolver")):
+            raise SpecError(
+                f"registry is {self.registry!r:.80}", expected="a `referencing.Registry`"
+            )
         if isinstance(self.schema, str | bytes):
             object.__setattr__(self, "schema", load_json(self.schema))
         if self.closed:
             object.__setattr__(self, "schema", closed(self.schema))
-        for name, allowed in _OPTIONS.items():
-            if getattr(self, name) not in allowed:
-                raise SpecError(f"{name} is {getattr(self, name)!r}", expected=" or ".join(allowed))
 
     @property
     def exact(self) -> bool:

@@ -105,6 +105,17 @@ def test_a_path_that_is_none_is_an_artifact_error(given: Any) -> None:
         constraint.save(given)
 
 
+OPTIONS = "property_order whitespace formats spelling surrogates escapes patterns closed registry"
+
+
+@pytest.mark.parametrize("given", [3, ["any"], {"a": 1}, b"any", np.zeros(2)], ids=repr)
+@pytest.mark.parametrize("name", OPTIONS.split())
+def test_an_option_of_another_kind_is_named(name: str, given: Any) -> None:
+    """Before a schema is compiled."""
+    with pytest.raises(SpecError, match=f"{name} is .*expected "):
+        sg.JsonSchema({"type": "string"}, **{name: given})
+
+
 @pytest.mark.parametrize("spec", [None, 3, re.compile("a")], ids=repr)
 def test_a_pattern_is_a_text(spec: Any) -> None:
     """And so is each text of a choice."""
@@ -122,6 +133,9 @@ def test_the_texts_of_a_choice_may_come_from_a_generator() -> None:
 WORDS = bytewise().words
 CALLS: dict[str, tuple[Callable[[sg.Constraint], object], str]] = {
     "a token's text": (lambda c: c.advance(c.start, "1"), "advance_bytes"),  # type: ignore[arg-type]
+    "an array for a token": (lambda c: c.advance(c.start, np.zeros(3)), "an integer"),  # type: ignore[arg-type]
+    "an array for a state": (lambda c: c.is_accepting(np.zeros(3)), "an integer"),  # type: ignore[arg-type]
+    "a token for tokens": (lambda c: c.state_of(5), "one for each token"),  # type: ignore[arg-type]
     "a token's bytes": (lambda c: c.advance(c.start, b"1"), "advance_bytes"),  # type: ignore[arg-type]
     "a list of tokens": (lambda c: c.advance(c.start, [1]), "an integer"),  # type: ignore[arg-type]
     "a float": (lambda c: c.advance(c.start, 50.0), "an integer"),  # type: ignore[arg-type]

@@ -292,7 +292,7 @@ def call_format(name: str | CallFormat) -> CallFormat:
     """The format with that name, or one of your own. SpecError when there is none."""
     if isinstance(name, CallFormat):
         return name
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise SpecError(
             f"there is no call format {name!r}", expected="one of " + ", ".join(sorted(FORMATS))
         )

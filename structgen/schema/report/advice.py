@@ -120,12 +120,16 @@ def _applying(visit: Visit) -> Visit:
     return visit
 
 
+def _is_text(key: object) -> bool:
+    return isinstance(key, str)  # others are refused when the schema is compiled
+
+
 # -- names --------------------------------------------------------------------------------------
 
 
 def _misspelt(inspection: Inspection, visit: Visit) -> Iterator[Advice]:
     """A name that is almost a keyword."""
-    for keyword in visit.schema:
+    for keyword in filter(_is_text, visit.schema):
         if keyword in FOREIGN and visit.schema[keyword]:
             yield _warn(visit, keyword, "foreign keyword", FOREIGN[keyword])
             continue

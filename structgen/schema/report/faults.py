@@ -36,7 +36,10 @@ AT_THE_END = frozenset(  # keywords of which nothing is known before the value e
 CLOSED = frozenset(("additionalProperties", "unevaluatedProperties"))
 BRANCHES = frozenset(("anyOf", "oneOf"))
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
-UNSAID = frozenset(("$ref", "$dynamicRef"))  # of which the library's paths say nothing
+UNSAID = frozenset(("$ref",))  # of which the library's paths say nothing
+COUNTED = frozenset(("minContains", "maxContains"))  # which the library's paths call `contains`
+NAMING = frozenset(("properties", "patternProperties"))
+ANCHORS = ("$anchor", "$dynamicAnchor")
 COUNTS = {
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
@@ -172,11 +175,16 @@ def _validator(spec: JsonSchema) -> Any:
         "multipleOf": _multiple_of,
         "pattern": partial(_pattern, spec.patterns),
         "patternProperties": partial(_pattern_properties, spec.patterns),
+        "properties": partial(_properties, base.VALIDATORS["properties"]),
     }
     own |= {
         keyword: _reference(keyword, base.VALIDATORS[keyword])
         for keyword in REFERENCES & base.VALIDATORS.keys()
     }
+    if "unevaluatedProperties" in base.VALIDATORS:
+        own["unevaluatedProperties"] = partial(
+            _unevaluated_properties, base.VALIDATORS["unevaluatedProperties"]
+        )
     if "dependencies" not in base.VALIDATORS:
         own["dependencies"] = jsonschema.Draft7Validator.VALIDATORS["dependencies"]
     registry = REGISTRY if spec.registry is None else REGISTRY.combine(spec.registry)
@@ -228,14 +236,31 @@ def _pattern(dialect: str, validator: Any, pattern: str, value: Any, _: Any) -> 
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _properties(
+    function: Callable[..., Any], validator: Any, properties: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    """The library's function, whose errors of the schema `false` do not say where that stands."""
+    keys = (key for key, below in properties.items() if below is False and key in value)
+    for error in function(validator, properties, value, schema) or ():
+        if error.validator is None and not error.schema_path:
+            key = next(keys)
+            error.path.appendleft(key)
+            error.schema_path.appendleft(key)
+        yield error
+
+
 def _pattern_properties(
     dialect: str, validator: Any, patterns: Any, value: Any, _: Any
 ) -> Iterator[Any]:
-    if validator.is_type(value, "object"):
-        for pattern, below in patterns.items():
-            for key in value:
-                if matches(parse(pattern, dialect=dialect), key):
-                    yield from validator.descend(value[key], below, path=key, schema_path=pattern)
+    from jsonschema import ValidationError
+
+    for pattern, below in patterns.items() if validator.is_type(value, "object") else ():
+        language = parse(pattern, dialect=dialect)
+        for key in (key for key in value if matches(language, key)):
+            if below is False:
+                yield ValidationError("no such key", None, path=[key], schema_path=[pattern])
+            else:
+                yield from validator.descend(value[key], below, path=key, schema_path=pattern)
 
 
 def _additional_properties(
@@ -249,6 +274,16 @@ def _additional_properties(
         return
     for key in others:
         yield from validator.descend(value[key], below, path=key)
+
+
+def _unevaluated_properties(
+    function: Callable[..., Any], validator: Any, below: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    """The library's function, with the errors of the members that do not fit a schema `below`."""
+    for error in function(validator, below, value, schema) or ():
+        keys = [] if below is False else [key for key in value if repr(key) in error.message]
+        found = [e for k in keys for e in validator.descend(value[k], below, path=k)]
+        yield from found or [error]
 
 
 def _unnamed(value: dict[str, Any], schema: dict[str, Any], dialect: str) -> list[str]:
@@ -321,6 +356,8 @@ def _descended(error: Any, stop: Stop) -> Any:
 def _described(error: Any, spec: JsonSchema) -> Fault:
     path = list(error.absolute_schema_path)
     keyword = str(error.validator or "")
+    if keyword in COUNTED:
+        path[-1] = keyword
     if not keyword:  # the schema `false`: the keyword that holds it
         held = [i for i, part in enumerate(path) if part in KEYWORDS]
         path = path[: held[-1] + 1] if held else []
@@ -339,11 +376,27 @@ def _places(path: list[Any], root: Any) -> list[str]:
     for i, step in enumerate(path):
         at = at[step] if isinstance(at, dict | list) and _holds(at, step) else None
         if step in REFERENCES and isinstance(at, str) and i + 1 < len(path):
+            at = _anchored(root, at)
             places.append(at if "#" in at else f"{at}#")
             at = target_within(root, at)
         else:
             places.append(places[-1] + pointer_to([step]))
     return places
+
+
+def _anchored(root: Any, reference: str) -> str:
+    """A reference with the JSON Pointer of its anchor in place of the name, if it has one."""
+    name = reference.removeprefix("#")
+    todo = [("#", root)] if name != reference and name and name[0] != "/" else []
+    while todo:
+        place, at = todo.pop()
+        if isinstance(at, dict) and any(at.get(anchor) == name for anchor in ANCHORS):
+            return place
+        below = (
+            at.items() if isinstance(at, dict) else enumerate(at if isinstance(at, list) else ())
+        )
+        todo += ((place + pointer_to([step]), value) for step, value in below)
+    return reference
 
 
 def _holds(value: dict[str, Any] | list[Any], step: Any) -> bool:
@@ -362,12 +415,19 @@ def _sentence(error: Any, keyword: str, place: str, dialect: str) -> tuple[str, 
         count = f"it has {len(value)}"
         return f"{it} must have {_counted(COUNTS[keyword], wanted)}", count
     if keyword in BOUNDS:
+        exclusive = f"exclusive{keyword.capitalize()}"  # as draft 4 has it: true or false
+        keyword = exclusive if error.schema.get(exclusive) is True else keyword
         return f"{it} must be {BOUNDS[keyword]} {quoted(wanted)}", f"it is {quoted(value)}"
     if keyword in CLOSED:
         return f"{it} may not have the {_closed(error, dialect)}", ""
     if keyword in WORDS:
         return WORDS[keyword](it, wanted, value, error)
     if error.validator is None:
+        key = error.absolute_path[-1] if error.absolute_path else None
+        if keyword in NAMING and isinstance(key, str):
+            around = place.removesuffix(pointer_to([key]))
+            it = f"the value at {around}" if around else "the value"
+            return f"{it} may not have the key {quoted(key)}", ""
         return "a value stands where the schema is false", ""
     return f"{it} does not fit", cut(error.message)
 
@@ -440,7 +500,8 @@ def _closed_items(it: str, _: Any, value: Any, error: Any) -> tuple[str, str]:
     before = error.schema.get("prefixItems", error.schema.get("items"))
     count = len(before) if isinstance(before, list) else 0
     if error.validator == "unevaluatedItems":
-        return f"{it} has items that may not be there", cut(error.message)
+        what = "may not be there" if error.validator_value is False else "do not fit"
+        return f"{it} has items that {what}", cut(error.message)
     return f"{it} may have no more than {_counted('{} items', count)}", f"it has {len(value)}"
 
 
