@@ -13,9 +13,14 @@ from typing import Any, NamedTuple
 from structgen.compose.base import Literal
 from structgen.compose.sequences import FreeText, any_of, sequence
 from structgen.compose.tags import Tag, Tags
-from structgen.compose.tools.parameters import any_parameters, parameters
+from structgen.compose.tools.parameters import (
+    any_parameters,
+    contents,
+    is_of_parameters,
+    parameters,
+)
 from structgen.errors import SpecError
-from structgen.grammar.combinators import many
+from structgen.grammar.combinators import many, optional, seq
 from structgen.grammar.specs import Gbnf, Lark
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
@@ -34,7 +39,7 @@ def structural_tag(given: Any, *, whitespace: str | None = None) -> Spec:
     if "format" in given:
         _known(given, "", "format")
         return _Formats(options).spec(given["format"], "/format")
-    _known(given, "", "structures", "triggers")
+    _known(given, "", "structures", "triggers", *_COUNTS)
     tags = []
     for i, one in enumerate(_member(given, "structures", list, "")):
         pointer = f"/structures/{i}"
@@ -42,7 +47,7 @@ def structural_tag(given: Any, *, whitespace: str | None = None) -> Spec:
         begin, end = _member(one, "begin", str, pointer), _member(one, "end", str, pointer)
         _known(one, pointer, "begin", "schema", "end")
         tags.append(Tag(begin, schema, end))
-    return Tags(tuple(tags), tuple(_member(given, "triggers", list, "")))
+    return _triggered(given, tuple(tags), tuple(_member(given, "triggers", list, "")), ())
 
 
 def grammar_spec(text: str) -> Spec:
@@ -109,7 +114,6 @@ class _Formats:
 
     def _parameters(self, given: Any, style: str, pointer: str) -> Spec:
         """Values of a schema's properties that are written one by one, as models write calls."""
-        schema = _member(given, "json_schema", (dict, bool), pointer)
         if style not in STYLES:
             raise SpecError(
                 f"the style {style!r} is not known",
@@ -117,10 +121,18 @@ class _Formats:
                 expected=", ".join(("json", *STYLES)),
                 hint="structgen.tools(..., format=...) writes calls in the formats of models",
             )
+        schema = _member(given, "json_schema", (dict, bool), pointer)
+        if not is_of_parameters(schema):
+            return any_of(*self._values(schema, (), pointer))
         is_open = isinstance(schema, dict) and schema.get("additionalProperties") is not False
         if schema is True or (is_open and not schema.get("properties")):
             return any_parameters(STYLES[style])
         return parameters(schema or {}, STYLES[style], f"{pointer}/json_schema", newlines=True)
+
+    def _values(self, schema: Any, ends: tuple[str, ...], pointer: str) -> list[Spec]:
+        """The ways of writing one value of a schema, texts as they are, in front of some ends."""
+        found = contents(schema, ends, f"{pointer}/json_schema")
+        return [FreeText(ends) if content is None else content for content in found]
 
     def regex(self, given: Any, pointer: str) -> Spec:
         return Regex(_member(given, "pattern", str, pointer))
@@ -154,12 +166,16 @@ class _Formats:
         return Regex(f"[\\s\\S]{{0,{_member(given, 'max_chars', int, pointer)}}}")
 
     def token(self, given: Any, pointer: str) -> Spec:
-        return Literal(self._token(given, "token", pointer))
+        return _edge(_token(given, pointer))
 
-    def _token(self, given: Any, name: str, pointer: str) -> str:
-        """The text of a token. Numbers mean something else in each vocabulary."""
-        text: str = _member(given, name, str, pointer)
-        return text
+    def exclude_token(self, given: Any, pointer: str) -> Spec:
+        return _other_token(_tokens(given, "exclude_tokens", pointer), pointer)
+
+    def any_tokens(self, given: Any, pointer: str) -> Spec:
+        most = given.get("max_tokens")
+        if most is not None:
+            most = _member(given, "max_tokens", int, pointer)
+        return many(self.exclude_token(given, pointer), 0, most).as_spec()
 
     # -- several ---------------------------------------------------------------------------------
 
@@ -183,28 +199,32 @@ class _Formats:
         return many(self._content(given, pointer), low, None if high == -1 else high).as_spec()
 
     def tag(self, given: Any, pointer: str) -> Spec:
-        found = self._of_tag(given, pointer)
-        return found[0] if len(found) == 1 else any_of(*found)
+        begin, ends = _edges(given, pointer)
+        if isinstance(begin, str) and all(isinstance(end, str) for end in ends):
+            found = self._of_tag(given, pointer)
+            return found[0] if len(found) == 1 else any_of(*found)
+        _known(given, pointer, *_FORMATS["tag"].members)
+        return sequence(_edge(begin), self._content(given, pointer), any_of(*map(_edge, ends)))
 
     def triggered_tags(self, given: Any, pointer: str) -> Spec:
-        return self._triggered(given, pointer, _texts(given, "triggers", pointer), "excludes")
+        triggers, excludes = (_texts(given, name, pointer) for name in ("triggers", "excludes"))
+        return _triggered(given, self._tags(given, pointer), triggers, excludes)
 
     def token_triggered_tags(self, given: Any, pointer: str) -> Spec:
-        triggers = _texts(given, "trigger_tokens", pointer)
-        return self._triggered(given, pointer, triggers, "exclude_tokens")
-
-    def _triggered(
-        self, given: Any, pointer: str, triggers: tuple[str, ...], excluded: str
-    ) -> Spec:
-        """Free text with tags; where one must come, the text begins with it."""
-        tags, once = self._tags(given, pointer), bool(given.get("stop_after_first"))
-        excludes = _texts(given, excluded, pointer)
-        first = any_of(*tags) if given.get("at_least_one") else None
-        if first is not None and once:
-            return first
-        text, most = ("before", 1) if once else ("around", None)
-        rest = Tags(tags, triggers, text=text, at_most=most, excludes=excludes)
-        return rest if first is None else sequence(first, rest)
+        triggers = _tokens(given, "trigger_tokens", pointer)
+        excludes = _tokens(given, "exclude_tokens", pointer)
+        texts = [token for token in (*triggers, *excludes) if isinstance(token, str)]
+        if len(texts) == len(triggers) + len(excludes):
+            names = tuple(texts[: len(triggers)]), tuple(texts[len(triggers) :])
+            return _triggered(given, self._tags(given, pointer), *names)
+        found = enumerate(_member(given, "tags", list, pointer))
+        one = any_of(*[self.tag(tag, f"{pointer}/tags/{i}") for i, tag in found])
+        free = many(_other_token((*triggers, *excludes), pointer))
+        first = given.get("at_least_one")
+        if given.get("stop_after_first"):
+            return one if first else seq(free, optional(one)).as_spec()
+        rest = seq(many(seq(free, one)), free)
+        return (seq(one, rest) if first else rest).as_spec()
 
     def tags_with_separator(self, given: Any, pointer: str) -> Spec:
         return Tags(
@@ -240,33 +260,89 @@ class _Formats:
         return tuple(tag for i, one in found for tag in self._of_tag(one, f"{pointer}/tags/{i}"))
 
     def _of_tag(self, given: Any, pointer: str) -> list[Tag]:
-        """A tag for each of the ends that a tag may have."""
+        """A tag for each of the ends that a tag may have, and of the ways to write its content."""
         content = _member(given, "content", dict, pointer)
         _known(given, pointer, *_FORMATS["tag"].members)
-        begin = self._text_or_token(given, "begin", pointer)
-        if isinstance(given.get("end"), list):
-            ends = _texts(given, "end", pointer)
-        else:
-            ends = (self._text_or_token(given, "end", pointer),)
-        if content.get("type") != "any_text":
-            return [Tag(begin, self.spec(content, f"{pointer}/content"), end) for end in ends]
+        begin, ends = _edges(given, pointer)
+        texts = tuple(end for end in ends if isinstance(end, str))
+        if not isinstance(begin, str) or len(texts) < len(ends):
+            raise SpecError(
+                "a tag in free text begins and ends with texts",
+                location=pointer,
+                expected="texts, not numbers of tokens",
+            )
         place = f"{pointer}/content"
-        _known(content, place, *_FORMATS["any_text"].members)
-        if len(ends) == 1 and ends[0] and not content.keys() - {"type"}:
-            return [Tag(begin, None, ends[0])]
-        return [Tag(begin, self._free_text(content, place, ends), end) for end in ends]
-
-    def _text_or_token(self, given: Any, name: str, pointer: str) -> str:
-        """A text, or that of a token."""
-        found = given.get(name)
-        if isinstance(found, dict):
-            _known(found, f"{pointer}/{name}", "token")
-            return self._token(found, "token", f"{pointer}/{name}")
-        text: str = _member(given, name, str, pointer)
-        return text
+        if content.get("type") == "any_text":
+            _known(content, place, *_FORMATS["any_text"].members)
+            if len(texts) == 1 and texts[0] and not content.keys() - {"type"}:
+                return [Tag(begin, None, texts[0])]
+            return [Tag(begin, self._free_text(content, place, texts), end) for end in texts]
+        schema, style = content.get("json_schema", True), content.get("style") or "json"
+        if style in STYLES and not is_of_parameters(schema):
+            _known(content, place, *_FORMATS["json_schema"].members)
+            values = self._values(schema, tuple(filter(None, texts)), place)
+            return [Tag(begin, value, end) for value in values for end in texts]
+        return [Tag(begin, self.spec(content, place), end) for end in texts]
 
 
-_TRIGGERED = ("tags", "at_least_one", "stop_after_first")
+def _triggered(
+    given: Any, tags: tuple[Tag, ...], triggers: tuple[str, ...], excludes: tuple[str, ...]
+) -> Spec:
+    """Free text with tags; where one must come, the text begins with it."""
+    first = any_of(*tags) if given.get("at_least_one") else None
+    if given.get("stop_after_first"):
+        once = Tags(tags, triggers, text="before", at_most=1, excludes=excludes)
+        return once if first is None else first
+    rest = Tags(tags, triggers, excludes=excludes)
+    return rest if first is None else sequence(first, rest)
+
+
+def _token(given: Any, pointer: str) -> int | str:
+    """A token by its number or text."""
+    found: int | str = _member(given, "token", (int, str), pointer)
+    return found
+
+
+def _tokens(given: Any, name: str, pointer: str) -> tuple[int | str, ...]:
+    """A member that lists tokens; one that lacks is empty."""
+    if given.get(name) is None:
+        return ()
+    found = _member(given, name, list, pointer)
+    return tuple(_token({"token": one}, f"{pointer}/{name}/{i}") for i, one in enumerate(found))
+
+
+def _edges(given: Any, pointer: str) -> tuple[int | str, list[int | str]]:
+    """The begin and the ends of a tag: texts, or tokens by their number."""
+    found: list[int | str] = []
+    for name in ("begin", "end"):
+        edge = given.get(name) if isinstance(given, dict) else None
+        if name == "end" and isinstance(edge, list):
+            found += _texts(given, name, pointer)
+        elif isinstance(edge, dict):
+            _known(edge, f"{pointer}/{name}", "token")
+            found.append(_token(edge, f"{pointer}/{name}"))
+        else:
+            found.append(_member(given, name, str, pointer))
+    return found[0], found[1:]
+
+
+def _edge(token: int | str) -> Spec:
+    """A token by its number, or a text."""
+    return Literal(token) if isinstance(token, str) else Gbnf(f"root ::= <[{token}]>")
+
+
+def _other_token(tokens: tuple[int | str, ...], pointer: str) -> Spec:
+    """Any one token that is none of these."""
+    if any(isinstance(token, str) for token in tokens):
+        raise SpecError(
+            "tokens are left out by their number", location=pointer, expected="whole numbers"
+        )
+    left_out = ",".join(map(str, tokens))
+    return Gbnf(f"root ::= <[^{left_out}]>" if tokens else "root ::= <[*]>")
+
+
+_COUNTS = ("at_least_one", "stop_after_first")
+_TRIGGERED = ("tags", *_COUNTS)
 _FORMATS: dict[str, _Format] = {
     "const_string": _Format(_Formats.const_string, ("value",)),
     "json_schema": _Format(
@@ -277,6 +353,8 @@ _FORMATS: dict[str, _Format] = {
     "grammar": _Format(_Formats.grammar, ("grammar", "syntax")),
     "any_text": _Format(_Formats.any_text, ("excludes", "max_tokens", "max_chars")),
     "token": _Format(_Formats.token, ("token",)),
+    "exclude_token": _Format(_Formats.exclude_token, ("exclude_tokens",)),
+    "any_tokens": _Format(_Formats.any_tokens, ("exclude_tokens", "max_tokens")),
     "sequence": _Format(_Formats.sequence, ("elements",)),
     "or": _Format(_Formats.either, ("elements",)),
     "optional": _Format(_Formats.optional, ("content",)),

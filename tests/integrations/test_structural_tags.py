@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
+import re
 from typing import Any
 
 import pytest
 
+import structgen as sg
 from structgen.errors import SpecError, UnsupportedSchemaError
 from structgen.integrations.structural_tags import structural_tag
 
@@ -314,7 +317,16 @@ def test_xgrammar_finds_the_same_texts(name: str) -> None:
         ({**ANY, "excludes": [1]}, "/format/excludes/0"),
         ({**ANY, "excluded": ["a"]}, "/format/excluded"),
         (tag("a", {**ANY, "limit": 1}, "b"), "/format/content/limit"),
-        (tag({"type": "token", "token": 5}, DIGIT, "b"), "/format/begin/token"),
+        (tag({"type": "token", "token": 0.5}, DIGIT, "b"), "/format/begin/token"),
+        ({"type": "any_tokens", "exclude_tokens": ["a"]}, "/format"),
+        (
+            {
+                "type": "triggered_tags",
+                "triggers": ["a"],
+                "tags": [tag({"type": "token", "token": 5}, DIGIT, "b")],
+            },
+            "/format/tags/0",
+        ),
         ({"type": "dispatch", "rules": [["a"]]}, "/format/rules/0"),
         ({"type": "dispatch", "rules": [["a", {"type": "x"}]]}, "/format/rules/0/1/type"),
     ],
@@ -324,6 +336,117 @@ def test_what_is_not_known_is_named(given: dict[str, Any], place: str) -> None:
     with pytest.raises((SpecError, UnsupportedSchemaError)) as caught:
         structural_tag({"type": "structural_tag", "format": given})
     assert caught.value.location == place
+
+
+TOKENS = sg.Vocabulary(
+    [b"<end>", b"a", b"b", b"ab", b"<think>", b"</think>", b"", b"1"]
+    + [bytes((i,)) for i in range(256) if i not in b"ab1"],
+    eos_ids=[0],
+    special_ids=[0, 4, 5, 6],
+)
+EDGES = tag({"type": "token", "token": 4}, DIGIT, {"type": "token", "token": 5})
+# A format with tokens by number, and a pattern over their numbers, a letter each.
+BY_NUMBER: dict[str, tuple[dict[str, Any], str]] = {
+    "token": ({"type": "token", "token": 3}, "3"),
+    "exclude_token": ({"type": "exclude_token", "exclude_tokens": [3, 4]}, "[12567]"),
+    "any_tokens": ({"type": "any_tokens", "exclude_tokens": [3], "max_tokens": 2}, "[124567]{0,2}"),
+    "a tag": (EDGES, "475"),
+    "triggers": (
+        {"type": "token_triggered_tags", "trigger_tokens": [4], "tags": [EDGES]},
+        "([123567]|475)*",
+    ),
+    "at least one": (
+        {
+            "type": "token_triggered_tags",
+            "trigger_tokens": [4],
+            "exclude_tokens": [1],
+            "at_least_one": True,
+            "tags": [EDGES],
+        },
+        "475([23567]|475)*",
+    ),
+    "the first": (
+        {
+            "type": "token_triggered_tags",
+            "trigger_tokens": [4],
+            "stop_after_first": True,
+            "tags": [EDGES],
+        },
+        "[123567]*(475)?",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_NUMBER)
+def test_tokens_by_number(name: str) -> None:
+    """All sequences of up to four tokens."""
+    given, pattern = BY_NUMBER[name]
+    constraint = sg.compile(structural_tag({"format": given}), TOKENS)
+    states = {"": constraint.start}
+    for length in range(1, 5):
+        for tokens in itertools.product("1234567", repeat=length):
+            text = "".join(tokens)
+            before = states.get(text[:-1], sg.DEAD)
+            after = sg.DEAD if before == sg.DEAD else constraint.advance(before, int(text[-1]))
+            if after != sg.DEAD:
+                states[text] = after
+    accepted = {text for text, state in states.items() if constraint.is_accepting(state)}
+    every = ("".join(t) for n in range(5) for t in itertools.product("1234567", repeat=n))
+    assert accepted == {text for text in every if re.fullmatch(pattern, text)}
+
+
+@pytest.mark.parametrize("style", STYLES_WRITTEN)
+def test_a_value_alone_is_written_as_it_is(style: str) -> None:
+    """A text up to the end of its tag, of the length that its schema says; other values as JSON."""
+    for schema, good, bad in (
+        ({"type": "string"}, ["a<b", ""], []),
+        ({"type": "string", "maxLength": 2}, ["a<"], ["abc"]),
+        ({"enum": ["a", 1]}, ["a", "1"], ["2", '"a"']),
+        ({"type": "integer"}, ["12"], ["a"]),
+    ):
+        value = {"type": "json_schema", "json_schema": schema, "style": style}
+        given = tag("<x>", value, ["</x>", "</y>"])
+        assert all(fits(given, f"<x>{text}</y>") for text in good)
+        assert not any(fits(given, f"<x>{text}</x>") for text in bad)
+        assert not fits(given, f"<x>{good[0]}</x></x>")
+
+
+def test_the_older_form_counts_its_tags() -> None:
+    """SGLang adds `at_least_one` to it."""
+    given = {
+        "type": "structural_tag",
+        "structures": [{"begin": "<f>", "schema": {"const": 1}, "end": "</f>"}],
+        "triggers": ["<f"],
+        "at_least_one": True,
+    }
+    for text, wanted in (("<f>1</f> so", True), ("so <f>1</f>", False), ("", False)):
+        automaton = structural_tag(given).automaton()
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert (at >= 0 and automaton.is_accepting(at)) == wanted
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_all_calls_that_sglang_asks_for_are_read(strict: bool, choice: str) -> None:
+    """The structural tag of each of its parsers."""
+    parsers = pytest.importorskip("sglang.srt.function_call.function_call_parser")
+    protocol = pytest.importorskip("sglang.srt.entrypoints.openai.protocol")
+    function = protocol.Function(name="look", parameters=FIELDS, strict=strict)
+    tool = protocol.Tool(type="function", function=function)
+    read = 0
+    for name in parsers.FunctionCallParser.ToolCallParserEnum:
+        try:
+            parser = parsers.FunctionCallParser([tool], name)
+            found = parser.get_structure_constraint(choice)
+        except ValueError:  # it needs a model's template, or has no strict calls of free choice
+            continue
+        if found is not None and found[0] == "structural_tag":
+            given = found[1]
+            if not isinstance(given, str | dict):
+                given = given.model_dump_json(by_alias=True)
+            structural_tag(json.loads(given) if isinstance(given, str) else given).automaton()
+            read += 1
+    assert read > 10 or not strict
 
 
 def test_options_of_json() -> None:

@@ -144,6 +144,23 @@ def any_parameters(template: str) -> Spec:
     return many(InOrder((AnyOf(tuple(ways)), Choice(["", "\n"])))).as_spec()
 
 
+def contents(schema: Any, ends: tuple[str, ...], place: str) -> list[Any]:
+    """The ways of writing one value of a schema in front of one of `ends`, without parameters.
+
+    Texts as they are, other values as JSON; None is any text up to the end.
+    """
+    return [content for _, content in _contents(schema, {}, ends, place)]
+
+
+def is_of_parameters(schema: Any) -> bool:
+    """Whether a schema is about an object, whose members are written as parameters."""
+    if not isinstance(schema, dict):
+        return True
+    return schema.get("type", "object") == "object" and not schema.keys() & {
+        "enum", "const", "anyOf",
+    }  # fmt: skip
+
+
 def _pieces(template: str) -> tuple[str, str, str]:
     """What stands before the key, between key and value, and behind the value."""
     head, tail = template.split("$KEY")
@@ -161,7 +178,7 @@ def _tags(
     """The ways of writing one parameter."""
     head, between, end = _pieces(template)
     found = []
-    for is_text, content in _contents(schema, shared, end, place):
+    for is_text, content in _contents(schema, shared, (end,), place):
         begin = head + name + _filled(between, is_text=is_text)
         tag = Tag(begin, content, end)
         is_whole = content is None or (is_text and "$IS_TEXT" in between)  # a break belongs to it
@@ -174,13 +191,15 @@ def _with_newlines(tag: Tag) -> list[Tag]:
     return [tag, Tag(tag.begin + "\n", tag.content, "\n" + tag.end)]
 
 
-def _contents(schema: Any, shared: dict[str, Any], end: str, place: str) -> list[tuple[bool, Any]]:
+def _contents(
+    schema: Any, shared: dict[str, Any], ends: tuple[str, ...], place: str
+) -> list[tuple[bool, Any]]:
     """What a value may be: whether it is a text, and its spec, None for any text up to the end."""
     if not isinstance(schema, dict):
         return [(False, JsonSchema(schema))]
     if "anyOf" in schema and schema.keys() <= {"anyOf", *_ANNOTATIONS}:
         branches = enumerate(schema["anyOf"])
-        found = [x for i, s in branches for x in _contents(s, shared, end, f"{place}/anyOf/{i}")]
+        found = [x for i, s in branches for x in _contents(s, shared, ends, f"{place}/anyOf/{i}")]
         return sorted(found, key=lambda way: way[0])  # JSON first: a text may look like it
     kinds = schema.get("type")
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -198,15 +217,18 @@ def _contents(schema: Any, shared: dict[str, Any], end: str, place: str) -> list
     _check_only(schema, (*_TEXT, *_NOT_OF_TEXT), place)
     kept = {keyword: value for keyword, value in schema.items() if keyword not in _LENGTHS}
     json = [(False, JsonSchema({**shared, **kept, "type": others}))] if others else []
-    return [*json, (True, _text(schema, end))]
+    return [*json, (True, _text(schema, ends))]
 
 
-def _text(schema: dict[str, Any], end: str) -> Spec | None:
-    """A text of some length, in which a pattern matches; None for any up to the first `end`."""
+def _text(schema: dict[str, Any], ends: tuple[str, ...]) -> Spec | None:
+    """A text of some length, in which a pattern matches; None for any up to the first end."""
     if not schema.keys() & _LENGTHS:
         return None
     least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
-    rules = [banned(end), length(at_least=least, at_most=None if most is None else int(most))]
+    rules = [
+        *map(banned, ends),
+        length(at_least=least, at_most=None if most is None else int(most)),
+    ]
     if "pattern" in schema:
         rules.append(Regex(f"[\\s\\S]*(?:{schema['pattern']})[\\s\\S]*"))
     return all_of(*rules)
