@@ -2,21 +2,28 @@
 
 A token that closes nothing of what was open before it is allowed whatever lies below the top of the
 stacks. So the vocabulary is read with the tops alone: what lies below them is left out after each
-byte, and what would return to it goes no further. There are only so many tops, where each token may
-lead to stacks of its own. A token that the tops do not read, but of which lexemes could be made, is
-read with the stacks, from the last byte on behind which they are known.
+byte, and what returns to it goes no further, but is noted. There are only so many tops, where each
+token may lead to stacks of its own. Where the tops read nothing, and something has returned to what
+is left out, the stacks are read, from the last byte on behind which they are known: if any lexeme
+could be made of the bytes at all.
 """
 
 from __future__ import annotations
 
 from structgen.kernels.build.decorators import folded, inlined, inner
 from structgen.kernels.build.language import numba
-from structgen.kernels.grammar.lexer import VIOLATED
-from structgen.kernels.grammar.records import REC_SIZE, REC_START
-from structgen.kernels.grammar.stacks import call_closed, call_union_closed
+from structgen.kernels.grammar.indentation import call_scan_any
+from structgen.kernels.grammar.items import call_closure
+from structgen.kernels.grammar.lexer import (
+    VIOLATED,
+    call_endings,
+    call_next_lexer,
+    call_next_lookaheads,
+)
+from structgen.kernels.grammar.records import ITEMS_TERMINALS, REC_SIZE, REC_START, STACKS_LEXER
+from structgen.kernels.grammar.stacks import call_closed, call_union_closed, stacks_of
 from structgen.kernels.grammar.step import (
     SEVERAL,
-    call_step,
     packed,
     position_at,
     quick_in_walk,
@@ -27,6 +34,7 @@ from structgen.kernels.grammar.step import (
 from structgen.kernels.grammar.tables import (
     CHECKED,
     CLASS,
+    END_ITEM_SET,
     GRAMMAR,
     GROUPS,
     INT,
@@ -40,6 +48,8 @@ from structgen.kernels.grammar.tables import (
     S_ENDS,
     S_NO_LONGER,
     S_TERMINAL,
+    STAMP,
+    T_IGNORED,
     T_START,
     TERMINAL_COUNT,
     call_intern,
@@ -51,7 +61,10 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.grammar.viability import ALWAYS, NEVER
 from structgen.kernels.grammar_masks.loops import place_loops
 from structgen.kernels.grammar_masks.tries import (
+    BOTTOM,
+    END,
     MEMO,
+    NOTHING,
     PARTS_T,
     STOPPED,
     WALKED,
@@ -62,8 +75,9 @@ from structgen.kernels.grammar_masks.tries import (
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
-# Tags of keys in the memo: tops after a byte, lexemes after a byte, the top of stacks.
+# Tags of keys in the memo: tops after a byte, lexemes after a byte, the tops of stacks.
 TOPS_AFTER, LEXEMES_AFTER, TOP = 5 << 56, 6 << 56, 7 << 56
+LEFT_OUT = 1  #: in what `tops_of` writes: some threads or stacks are left out; alone: all are
 BY_TOPS = -1  #: in sizes[WALKED]: the walk that has been stopped is this one
 
 
@@ -89,63 +103,173 @@ def note(p, key, value):  # type: ignore[no-untyped-def]
     return numba.int64(value)
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT))
-def top_of(t, p, stacks):  # type: ignore[no-untyped-def]
-    """The item sets on top of closed stacks, as stacks with nothing below; DEAD, or a code."""
-    key = numba.int64(TOP) | stacks
+@inner(INT(GRAMMAR, PARTS_T))
+def lay_bottom(t, p):  # type: ignore[no-untyped-def]
+    """Make what stands below the tops of stacks: 0, or a code.
+
+    What returns to it shows: then on top is the empty item set, which reads nothing, above no
+    stacks at all, where no other item set is.
+    """
+    base = region(t, GROUPS)
+    nothing, none = stacks_of(t, base, numba.int64(0)), call_closure(t, numba.int64(0))
+    if min(nothing, none) < 0:
+        return min(nothing, none)
+    t.work[base], t.work[base + 1] = none, nothing
+    bottom = stacks_of(t, base, numba.int64(1))
+    t.work[base], t.work[base + 1] = t.info[END_ITEM_SET], 0
+    end = stacks_of(t, base, numba.int64(1))
+    p.sizes[NOTHING], p.sizes[BOTTOM], p.sizes[END] = nothing, bottom, end
+    return min(bottom, end, numba.int64(0))
+
+
+@inlined
+def marks_terminals(t, lexer):  # type: ignore[no-untyped-def]
+    """Stamp in t.mark the terminals that a lexer state reads: if all stacks are as before one."""
+    t.info[STAMP] += 1
+    shift = t.mark.shape[0] - t.info[TERMINAL_COUNT]
+    start, ignored = numba.int64(t.rec[lexer, REC_START]), False
+    for i in range(start, start + t.rec[lexer, REC_SIZE]):
+        if t.heap[i] >= 0:
+            terminal = fixed(t, S_TERMINAL, t.heap[i])
+            t.mark[shift + terminal] = t.info[STAMP]
+            ignored = ignored or fixed(t, T_IGNORED, terminal) == 1
+    return ignored
+
+
+@inlined
+def reads_marked(t, item_set):  # type: ignore[no-untyped-def]
+    """Whether items can begin with a terminal that is stamped."""
+    shift, found = t.mark.shape[0] - t.info[TERMINAL_COUNT], False
+    terminals = t.rec[item_set, ITEMS_TERMINALS]
+    start = numba.int64(t.rec[terminals, REC_START])
+    for j in range(start, start + t.rec[terminals, REC_SIZE]):
+        found = found or t.mark[shift + t.heap[j]] == t.info[STAMP]
+    return found
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
+def top_of(t, p, lexer, stacks):  # type: ignore[no-untyped-def]
+    """The item sets on top of closed stacks, as closed stacks on the bottom; DEAD, or a code.
+
+    Those are left out that do not read what the lexer reads. Where only the end of the text is
+    below, it stays there.
+    """
+    key = numba.int64(TOP) | (lexer << 28) | stacks
     known = find(p.memo, key)
     if known != UNKNOWN:
         return known
     base, start = region(t, GROUPS), numba.int64(t.rec[stacks, REC_START])
-    size = numba.int64(t.rec[stacks, REC_SIZE])
-    for i in range(0, size, 2):
-        t.work[base + i] = t.heap[start + i]
-        t.work[base + i + 1] = 0
-    found = call_closed(t, size >> 1)
+    all_read, count = marks_terminals(t, lexer), numba.int64(0)
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+        below = numba.int64(t.heap[i + 1])
+        if below != p.sizes[NOTHING] and (all_read or reads_marked(t, t.heap[i])):
+            t.work[base + 2 * count] = t.heap[i]
+            ends = below == 0 or below == p.sizes[END]
+            t.work[base + 2 * count + 1] = below if ends else p.sizes[BOTTOM]
+            count += 1
+    found = call_closed(t, count)
     return found if found < DEAD else note(p, key, found)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def reach_top(t, p, count, lexer, stacks):  # type: ignore[no-untyped-def]
+    """Add a thread, with the tops of its stacks, to region REACHED: the number of threads now.
+
+    It joins one with the same lexer state. Or a code.
+    """
+    top = top_of(t, p, lexer, stacks)
+    base, place = region(t, REACHED), numba.int64(0)
+    while place < count and t.work[base + 3 * place] != lexer:
+        place += 1
+    if place < count and top >= 0:
+        top = call_union_closed(t, numba.int64(t.work[base + 3 * place + 1]), top)
+    if top < 0:
+        return count if top == DEAD else top
+    if 3 * place + 3 > t.info[REGION]:
+        return needs_space(t, REGION)
+    t.work[base + 3 * place] = lexer
+    t.work[base + 3 * place + 1] = top
+    t.work[base + 3 * place + 2] = 0
+    return max(count, place + 1)
+
+
+@folded(INT(GRAMMAR, INT, INT))
+def written(t, count, left_out):  # type: ignore[no-untyped-def]
+    """The threads in region REACHED as one number: what `tops_of` returns."""
+    found = packed(t, count)
+    if found >= 0:
+        found = record_of(t, found)
+    return found if found < DEAD else ((found + 1) << 1) | left_out
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def tops_of(t, p, at):  # type: ignore[no-untyped-def]
-    """The threads of a position with the tops of their stacks, as a THREADS record.
+    """The threads of a position with the tops of their stacks; or a code.
 
-    Those with lookaheads are left out. DEAD without any; or a code.
+    Their THREADS record, DEAD without any, + 1, times 2; 1 more if some have been left out: those
+    with lookaheads are.
     """
-    threads, count = unpack(t, at), numba.int64(0)
-    read, reached = region(t, READ), region(t, REACHED)
+    threads, count, left_out = unpack(t, at), numba.int64(0), numba.int64(0)
+    read = region(t, READ)
     for i in range(threads):
-        lexer, top = t.work[read + 3 * i], numba.int64(DEAD)
-        if t.work[read + 3 * i + 2] == 0:
-            top = top_of(t, p, numba.int64(t.work[read + 3 * i + 1]))
-        place = numba.int64(0)
-        while place < count and t.work[reached + 3 * place] != lexer:
-            place += 1
-        if place < count and top >= 0:
-            top = call_union_closed(t, numba.int64(t.work[reached + 3 * place + 1]), top)
-        if top < DEAD:
-            return top
-        if top >= 0:
-            t.work[reached + 3 * place] = lexer
-            t.work[reached + 3 * place + 1] = top
-            t.work[reached + 3 * place + 2] = 0
-            count = max(count, place + 1)
-    found = packed(t, count)
-    return found if found < 0 else record_of(t, found)
+        if t.work[read + 3 * i + 2] != 0:
+            left_out = numba.int64(1)
+            continue
+        lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
+        count = reach_top(t, p, count, lexer, stacks)
+        if count < 0:
+            return count
+    return written(t, count, left_out)
+
+
+@inlined
+def shows_bottom(t, p, stacks):  # type: ignore[no-untyped-def]
+    """Whether the bottom is on top of any of some closed stacks."""
+    start, found = numba.int64(t.rec[stacks, REC_START]), False
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+        found = found or t.heap[i + 1] == p.sizes[NOTHING]
+    return found
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
-def tops_after(t, p, tops, byte):  # type: ignore[no-untyped-def]
-    """The tops after a byte, DEAD, or a code."""
-    key = numba.int64(TOPS_AFTER) | (tops << 8) | fixed(t, CLASS, byte)
+def tops_after(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
+    """The tops after a byte as `tops_of` writes them, or a code.
+
+    Left out are stacks below the bottom, too, where something returns to them.
+    """
+    key = numba.int64(TOPS_AFTER) | (tops << 8) | byte_class
     known = find(p.memo, key)
     if known != UNKNOWN:
         return known
-    checked = t.info[CHECKED]
-    t.info[CHECKED] = NEVER  # what would be checked is left out
-    at = call_step(t, position_at(t, tops), byte)
-    t.info[CHECKED] = checked
-    found = at if at < 0 else tops_of(t, p, at)
-    return found if found < DEAD else note(p, key, found)
+    threads, read = unpack(t, position_at(t, tops)), region(t, READ)
+    count, left_out = numba.int64(0), numba.int64(0)
+    for i in range(threads):  # as `step.follow` does, with lookaheads left out
+        lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
+        after, ends = call_next_lexer(t, lexer, byte_class), call_endings(t, lexer)
+        if min(after, ends) < DEAD:
+            return min(after, ends)
+        if after >= 0:
+            count = reach_top(t, p, count, after, stacks)
+        for j in range(t.heap[ends]):
+            own = call_next_lookaheads(t, numba.int64(t.heap[ends + 2 + 2 * j]), byte_class)
+            beyond = numba.int64(DEAD)
+            if own >= 0:
+                beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
+            first = min(own, beyond)
+            if first >= 0:
+                if shows_bottom(t, p, beyond):
+                    left_out = numba.int64(1)
+                first = call_next_lexer(t, numba.int64(t.rec[beyond, STACKS_LEXER]), byte_class)
+            if min(first, count) < DEAD:
+                return min(first, count)
+            if first >= 0 and own > 0:
+                left_out = numba.int64(1)
+            elif first >= 0:
+                count = reach_top(t, p, count, first, beyond)
+        if count < 0:
+            return count
+    found = written(t, count, left_out)
+    return found if found < 0 else note(p, key, found)
 
 
 @folded(INT(GRAMMAR, INT))
@@ -210,6 +334,25 @@ def lexemes_after(t, p, before, byte_class):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
+def read_lexemes(t, p, depth, some):  # type: ignore[no-untyped-def]
+    """The lexemes at a depth, read from the last depth where they are known; DEAD, or a code.
+
+    some: where in p.stack they stand; behind it the bytes.
+    """
+    path, known = some + p.stack.shape[0] // 4, depth - 1
+    while p.stack[some + known] == DEAD:
+        known -= 1
+    while known < depth:
+        byte_class = fixed(t, CLASS, p.stack[path + known + 1])
+        after = lexemes_after(t, p, p.stack[some + known], byte_class)
+        if after < 0:
+            return after
+        known += 1
+        p.stack[some + known] = after
+    return p.stack[some + depth]
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
 def read_with_stacks(t, p, depth, path):  # type: ignore[no-untyped-def]
     """The position at a depth of p.stack, read from the last one that is known; DEAD, or a code.
 
@@ -232,12 +375,12 @@ def read_with_stacks(t, p, depth, path):  # type: ignore[no-untyped-def]
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
 def loops_at(t, p, tops, at):  # type: ignore[no-untyped-def]
-    """`place_loops` of tops, or where there are none of a position."""
-    if tops < 0:
+    """`place_loops` of tops as `tops_of` writes them, or where there are none of a position."""
+    if tops <= LEFT_OUT:
         return place_loops(t, p, at)
     checked = t.info[CHECKED]
-    t.info[CHECKED] = NEVER  # see `tops_after`
-    found = place_loops(t, p, position_at(t, tops))
+    t.info[CHECKED] = NEVER  # only what is left out would be checked
+    found = place_loops(t, p, position_at(t, (tops >> 1) - 1))
     t.info[CHECKED] = checked
     return found
 
@@ -247,7 +390,8 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of the vocabulary that can be read from a position.
 
     p.stack has for each depth the position where it is known (else DEAD), in its second quarter the
-    tops, then the lexemes, then the byte. Stopped for a code, the walk goes on as `walk_plain`.
+    tops (see `tops_of`), then the lexemes where they are known, then the byte. Stopped for a code,
+    the walk goes on as `walk_plain`.
     """
     tops = p.stack.shape[0] // 4
     some, path = 2 * tops, 3 * tops
@@ -255,29 +399,37 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
     if p.sizes[WALKED] == BY_TOPS and p.sizes[WALKED_FROM] == at and p.sizes[STOPPED] > 0:
         i = p.sizes[STOPPED]
     else:
+        code = lay_bottom(t, p)
+        if code < 0:
+            return code
         p.stack[0], p.stack[tops], p.stack[some] = at, tops_of(t, p, at), lexemes_of(t, at)
         if min(p.stack[tops], p.stack[some]) < DEAD:
             return min(p.stack[tops], p.stack[some])
     p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = BY_TOPS, at, 0
     while i < p.tries[0, 2]:
         depth, byte, end = p.depth[i], numba.int64(p.byte[i]), numba.int64(p.end[i])
-        after = lexemes_after(t, p, p.stack[some + depth - 1], fixed(t, CLASS, byte))
-        top, here = numba.int64(DEAD), numba.int64(DEAD)
-        if after >= 0 and p.stack[tops + depth - 1] >= 0:
-            top = tops_after(t, p, p.stack[tops + depth - 1], byte)
-        p.stack[depth], p.stack[path + depth] = DEAD, byte
-        if after >= 0 and top == DEAD:
-            here = read_with_stacks(t, p, numba.int64(depth), path)
-        code = min(after, top, here)
+        before = p.stack[tops + depth - 1]
+        left_out, top, here = before & LEFT_OUT, before, numba.int64(DEAD)
+        if before > LEFT_OUT:
+            top = tops_after(t, p, (before >> 1) - 1, fixed(t, CLASS, byte))
+        if top >= 0:
+            top |= left_out
+        p.stack[depth], p.stack[some + depth], p.stack[path + depth] = DEAD, DEAD, byte
+        if top == LEFT_OUT:  # what is left out may read it
+            here = read_lexemes(t, p, numba.int64(depth), some)
+            if here >= 0:
+                here = read_with_stacks(t, p, numba.int64(depth), path)
+            top = tops_of(t, p, here) if here >= 0 else here
+            if here == DEAD:
+                top = numba.int64(0)
         loops = numba.int64(0)
-        same = top == p.stack[tops + depth - 1] if top >= 0 else here == p.stack[depth - 1]
-        if code >= DEAD and max(top, here) >= 0 and same and end - i > LONG_SUBTREE:
+        same = here == p.stack[depth - 1] if top == LEFT_OUT else top == before
+        if top > 0 and same and end - i > LONG_SUBTREE:
             loops = loops_at(t, p, top, here)
-            code = min(code, loops)
-        if code < DEAD:
+        if min(top, loops) < 0:
             p.sizes[STOPPED] = i
-            return code
-        if max(top, here) < 0:
+            return min(top, loops)
+        if top == 0:
             i = end
             continue
         if loops > 0 and p.beneath[i] & ~loops == 0:
@@ -285,7 +437,7 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
                 set_bit(row, p.order[j])
             i = end
             continue
-        p.stack[tops + depth], p.stack[some + depth] = top, after
+        p.stack[tops + depth] = top
         if p.token[i] >= 0:
             set_bit(row, p.token[i])
         i += 1
