@@ -20,9 +20,17 @@ from structgen.kernels.grammar.lexer import (
     call_next_lexer,
     call_next_lookaheads,
 )
-from structgen.kernels.grammar.records import ITEMS_TERMINALS, REC_SIZE, REC_START, STACKS_LEXER
+from structgen.kernels.grammar.records import (
+    ITEMS_TERMINALS,
+    REC_SIZE,
+    REC_START,
+    STACKS_COST,
+    STACKS_LEXER,
+)
 from structgen.kernels.grammar.stacks import call_closed, call_union_closed, stacks_of
 from structgen.kernels.grammar.step import (
+    FAR,
+    LOW,
     SEVERAL,
     packed,
     position_at,
@@ -34,7 +42,6 @@ from structgen.kernels.grammar.step import (
 from structgen.kernels.grammar.tables import (
     CHECKED,
     CLASS,
-    END_ITEM_SET,
     GRAMMAR,
     GROUPS,
     INT,
@@ -44,6 +51,7 @@ from structgen.kernels.grammar.tables import (
     ORDERED,
     REACHED,
     READ,
+    RECORDS,
     REGION,
     S_ENDS,
     S_NO_LONGER,
@@ -61,8 +69,8 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.grammar.viability import ALWAYS, NEVER
 from structgen.kernels.grammar_masks.loops import place_loops
 from structgen.kernels.grammar_masks.tries import (
+    BEGUN,
     BOTTOM,
-    END,
     MEMO,
     NOTHING,
     PARTS_T,
@@ -116,10 +124,8 @@ def lay_bottom(t, p):  # type: ignore[no-untyped-def]
         return min(nothing, none)
     t.work[base], t.work[base + 1] = none, nothing
     bottom = stacks_of(t, base, numba.int64(1))
-    t.work[base], t.work[base + 1] = t.info[END_ITEM_SET], 0
-    end = stacks_of(t, base, numba.int64(1))
-    p.sizes[NOTHING], p.sizes[BOTTOM], p.sizes[END] = nothing, bottom, end
-    return min(bottom, end, numba.int64(0))
+    p.sizes[NOTHING], p.sizes[BOTTOM], p.sizes[BEGUN] = nothing, bottom, t.info[RECORDS]
+    return min(bottom, numba.int64(0))
 
 
 @inlined
@@ -147,12 +153,25 @@ def reads_marked(t, item_set):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT, INT))
-def top_of(t, p, lexer, stacks):  # type: ignore[no-untyped-def]
+@inlined
+def last_below(t, stacks):  # type: ignore[no-untyped-def]
+    """The last record that lies below the tops of some stacks.
+
+    A record of stacks is made after those below it. So what has returned to what was below has no
+    later record below its tops, and what has been put on top of it has.
+    """
+    start, last = numba.int64(t.rec[stacks, REC_START]), numba.int64(0)
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+        last = max(last, numba.int64(t.heap[i + 1]))
+    return last
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def top_of(t, p, lexer, stacks, last):  # type: ignore[no-untyped-def]
     """The item sets on top of closed stacks, as closed stacks on the bottom; DEAD, or a code.
 
-    Those are left out that do not read what the lexer reads. Where only the end of the text is
-    below, it stays there.
+    Those are left out that do not read what the lexer reads. Records below them up to `last` stay
+    there, if they are not on the bottom themselves: what was below from the first byte on.
     """
     key = numba.int64(TOP) | (lexer << 28) | stacks
     known = find(p.memo, key)
@@ -164,20 +183,19 @@ def top_of(t, p, lexer, stacks):  # type: ignore[no-untyped-def]
         below = numba.int64(t.heap[i + 1])
         if below != p.sizes[NOTHING] and (all_read or reads_marked(t, t.heap[i])):
             t.work[base + 2 * count] = t.heap[i]
-            ends = below == 0 or below == p.sizes[END]
-            t.work[base + 2 * count + 1] = below if ends else p.sizes[BOTTOM]
+            stays = below <= last and t.rec[below, STACKS_COST] < FAR
+            t.work[base + 2 * count + 1] = below if stays else p.sizes[BOTTOM]
             count += 1
     found = call_closed(t, count)
     return found if found < DEAD else note(p, key, found)
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def reach_top(t, p, count, lexer, stacks):  # type: ignore[no-untyped-def]
-    """Add a thread, with the tops of its stacks, to region REACHED: the number of threads now.
+@inner(INT(GRAMMAR, INT, INT, INT))
+def reach_top(t, count, lexer, top):  # type: ignore[no-untyped-def]
+    """Add a thread, with stacks as `top_of` returns them, to region REACHED: their number now.
 
     It joins one with the same lexer state. Or a code.
     """
-    top = top_of(t, p, lexer, stacks)
     base, place = region(t, REACHED), numba.int64(0)
     while place < count and t.work[base + 3 * place] != lexer:
         place += 1
@@ -216,7 +234,7 @@ def tops_of(t, p, at):  # type: ignore[no-untyped-def]
             left_out = numba.int64(1)
             continue
         lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
-        count = reach_top(t, p, count, lexer, stacks)
+        count = reach_top(t, count, lexer, top_of(t, p, lexer, stacks, p.sizes[BEGUN]))
         if count < 0:
             return count
     return written(t, count, left_out)
@@ -231,11 +249,12 @@ def shows_bottom(t, p, stacks):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner(INT(GRAMMAR, PARTS_T, INT, INT))
-def tops_after(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
     """The tops after a byte as `tops_of` writes them, or a code.
 
-    Left out are stacks below the bottom, too, where something returns to them.
+    Left out are stacks below the bottom, too, where something returns to them. least: records that
+    stay below, whatever was below before (see `top_of`).
     """
     key = numba.int64(TOPS_AFTER) | (tops << 8) | byte_class
     known = find(p.memo, key)
@@ -246,10 +265,11 @@ def tops_after(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
     for i in range(threads):  # as `step.follow` does, with lookaheads left out
         lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
         after, ends = call_next_lexer(t, lexer, byte_class), call_endings(t, lexer)
+        last = max(least, last_below(t, stacks))
         if min(after, ends) < DEAD:
             return min(after, ends)
         if after >= 0:
-            count = reach_top(t, p, count, after, stacks)
+            count = reach_top(t, count, after, stacks)
         for j in range(t.heap[ends]):
             own = call_next_lookaheads(t, numba.int64(t.heap[ends + 2 + 2 * j]), byte_class)
             beyond = numba.int64(DEAD)
@@ -265,7 +285,7 @@ def tops_after(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
             if first >= 0 and own > 0:
                 left_out = numba.int64(1)
             elif first >= 0:
-                count = reach_top(t, p, count, first, beyond)
+                count = reach_top(t, count, first, top_of(t, p, first, beyond, last))
         if count < 0:
             return count
     found = written(t, count, left_out)
@@ -411,7 +431,8 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
         before = p.stack[tops + depth - 1]
         left_out, top, here = before & LEFT_OUT, before, numba.int64(DEAD)
         if before > LEFT_OUT:
-            top = tops_after(t, p, (before >> 1) - 1, fixed(t, CLASS, byte))
+            least = LOW if depth == 1 else numba.int64(0)  # the text's last lexeme ends here
+            top = tops_after(t, p, (before >> 1) - 1, fixed(t, CLASS, byte), least)
         if top >= 0:
             top |= left_out
         p.stack[depth], p.stack[some + depth], p.stack[path + depth] = DEAD, DEAD, byte
