@@ -83,7 +83,7 @@ from structgen.kernels.grammar_masks.tries import (
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
-# Tags of keys in the memo: tops after a byte, lexemes after a byte, the tops of stacks.
+# Tags of keys in the memo: tops after a byte, lexemes after a byte, stacks of one item set.
 TOPS_AFTER, LEXEMES_AFTER, TOP = 5 << 56, 6 << 56, 7 << 56
 LEFT_OUT = 1  #: in what `tops_of` writes: some threads or stacks are left out; alone: all are
 BY_TOPS = -1  #: in sizes[WALKED]: the walk that has been stopped is this one
@@ -173,21 +173,24 @@ def top_of(t, p, lexer, stacks, last):  # type: ignore[no-untyped-def]
     Those are left out that do not read what the lexer reads. Records below them up to `last` stay
     there, if they are not on the bottom themselves: what was below from the first byte on.
     """
-    key = numba.int64(TOP) | (lexer << 28) | stacks
-    known = find(p.memo, key)
-    if known != UNKNOWN:
-        return known
     base, start = region(t, GROUPS), numba.int64(t.rec[stacks, REC_START])
     all_read, count = marks_terminals(t, lexer), numba.int64(0)
     for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
         below = numba.int64(t.heap[i + 1])
         if below != p.sizes[NOTHING] and (all_read or reads_marked(t, t.heap[i])):
-            t.work[base + 2 * count] = t.heap[i]
             stays = below <= last and t.rec[below, STACKS_COST] < FAR
+            t.work[base + 2 * count] = t.heap[i]
             t.work[base + 2 * count + 1] = below if stays else p.sizes[BOTTOM]
             count += 1
-    found = call_closed(t, count)
-    return found if found < DEAD else note(p, key, found)
+    if count != 1:
+        return call_closed(t, count)
+    key = numba.int64(TOP) | (numba.int64(t.work[base]) << 28) | numba.int64(t.work[base + 1])
+    found = find(p.memo, key)
+    if found == UNKNOWN:
+        found = call_closed(t, count)
+        if found >= DEAD:
+            found = note(p, key, found)
+    return found
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
