@@ -158,16 +158,7 @@ class Adjacency(Neighbours):
         that rid i of all that could be read instead. of: the terminals i to look at, by default
         all.
         """
-        asked = [*(range(self._count) if of is None else of)]
-        near = [self._near(i) for i in range(self._count)]
-        spaces = [[s for s in SEPARATORS if self._separates(s, some)] for some in near]
-        number, tails = self._tails
-        left_by = {i: {space: self._left_by(space, near[i]) for space in spaces[i]} for i in asked}
-        rid = {i: self._rid_of_rivals(i) for i in asked}
-        lefts = [left for behind in left_by.values() for left in behind.values()]
-        lefts += [left for found in rid.values() for _, left in found]
-        left_behind = {tail for i in asked for tail in number[self._of(i)].tolist()} - {-1}
-        texts = _Texts(self, spaces, [*(tails[tail] for tail in left_behind), *lefts])
+        texts, left_by, ends = self._between
         size = self._count + 1
         wanted = [one | 1 << self._count for one in self._follow]
         if self._ignored:
@@ -175,17 +166,10 @@ class Adjacency(Neighbours):
         can = np.zeros((size, size), np.bool_)
         can[-1] = [*map(texts.has_one, range(self._count)), True]
         following = matrix(wanted, size)
-        for i in asked:
-            follows = _Follows(self, texts, left_by[i])
-            ends: dict[Left, set[int]] = {}
-            for state, tail in rid[i]:
-                ends.setdefault(tail, set()).add(state)
-            mine = self._of(i)
-            for state, tail in enumerate(number[mine].tolist(), mine.start):
-                if tail >= 0:
-                    ends.setdefault(tails[tail], set()).add(state)
+        for i in range(self._count) if of is None else of:
+            follows, mine = _Follows(self, texts, left_by[i]), self._of(i)
             good = np.zeros((mine.stop - mine.start, -(-size // 64)), np.uint64)
-            for tail, states in ends.items():
+            for tail, states in ends[i].items():
                 found = _words(follows.of(tail, wanted[i]), size)
                 good[np.array(sorted(states)) - mine.start] |= found
             leads = self._led_to(i, good)[self._alive[mine]]
@@ -193,6 +177,30 @@ class Adjacency(Neighbours):
             bits = np.unpackbits(everywhere, count=size, bitorder="little")
             can[i] = following[i] & (bits == 1)
         return can
+
+    @cached_property
+    def _between(self) -> tuple[_Texts, list[dict[bytes, Left]], list[dict[Left, set[int]]]]:
+        """For `can_follow`: texts; what white space leaves behind each terminal; its ends.
+
+        Ends: the states in which it may end, by the lookaheads that they leave.
+        """
+        near = [self._near(i) for i in range(self._count)]
+        spaces = [[s for s in SEPARATORS if self._separates(s, some)] for some in near]
+        left_by = [
+            {space: self._left_by(space, some) for space in separate}
+            for some, separate in zip(near, spaces, strict=True)
+        ]
+        number, tails = self._tails
+        ends: list[dict[Left, set[int]]] = [{} for _ in spaces]
+        for i, found in enumerate(ends):
+            mine = self._of(i)
+            for state, tail in enumerate(number[mine].tolist(), mine.start):
+                if tail >= 0:
+                    found.setdefault(tails[tail], set()).add(state)
+            for state, left in self._rid_of_rivals(i):
+                found.setdefault(left, set()).add(state)
+        lefts = {left for behind in left_by for left in behind.values()}
+        return _Texts(self, spaces, lefts.union(*ends)), left_by, ends
 
     def _near(self, terminal: int) -> Flags:
         """bool[n]: the terminals that the lexer may look for just behind a terminal."""
@@ -208,34 +216,48 @@ class Adjacency(Neighbours):
         """
         rivals = self._beside[terminal].copy()
         rivals[terminal] = False
-        pending = np.unique(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
-        pending = pending[(pending != SATISFIED) & (pending != VIOLATED)]
-        mine = np.flatnonzero(self._terminal == terminal)
+        pending: list[int] = []
         found: set[tuple[int, Left]] = set()
-        for after, left in self._by_equal_bytes:
-            reached, lefts = after[mine], left[pending]
-            ended = (reached >= 0) & (self._ends[reached] > 0)
-            rid = ~(lefts == VIOLATED).any(axis=0)
-            known: dict[bytes, set[int]] = {}
-            for kind in np.flatnonzero(rid & ended.any(axis=0)).tolist():
-                key = lefts[:, kind].tobytes()
-                if key not in known:
-                    known[key] = set(lefts[:, kind].tolist())
-                states = mine[ended[:, kind]]
-                own = self._no_longer[reached[ended[:, kind], kind]]
+        for after, left, ended, barred in self._by_equal_bytes:
+            kinds = np.flatnonzero(ended[terminal] & ~barred[rivals].any(axis=0)).tolist()
+            if kinds and not pending:
+                reached = np.unique(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
+                pending = [one for one in reached.tolist() if one not in (SATISFIED, VIOLATED)]
+            for kind in kinds:
+                others = {*left[pending, kind].tolist()}
+                ends = self._ends_behind(after[self._of(terminal), kind])
+                states = self._of(terminal).start + np.flatnonzero(ends)
+                own = self._no_longer[after[states, kind]]
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
-                    found.add((state, frozenset({lookahead, *known[key]} - {SATISFIED})))
+                    found.add((state, frozenset({lookahead, *others} - {SATISFIED})))
         return found
 
+    def _ends_behind(self, after: Any) -> Flags:
+        """Whether a lexeme may end in each of some states, -1 for none."""
+        return (after >= 0) & (self._ends[after] > 0)
+
     @cached_property
-    def _by_equal_bytes(self) -> list[tuple[Any, Any]]:
-        """The states and lookahead states behind one, two and three bytes of each class."""
+    def _by_equal_bytes(self) -> list[tuple[Any, Any, Flags, Flags]]:
+        """Behind one, two and three bytes of each class: the states and lookahead states.
+
+        And by terminal whether it may end there from some state, and whether from some state in
+        which it may yet match it has.
+        """
         nexts, lookahead = self._tables.next, self._tables.watch
         kinds = np.arange(nexts.shape[1])
-        found = [(nexts, lookahead)]
+        steps = [(nexts, lookahead)]
         for _ in range(2):
-            after, left = found[-1]
-            found.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
+            after, left = steps[-1]
+            steps.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
+        firsts = np.searchsorted(self._terminal, np.arange(self._count))
+        mine = slice(0, int(np.searchsorted(self._terminal, self._count)))
+        open_yet = (self._no_match[mine] != SATISFIED) & (self._no_match[mine] != VIOLATED)
+        found = []
+        for after, left in steps:
+            ends = self._ends_behind(after[mine])
+            matched = (left == VIOLATED)[self._no_match[mine]] & open_yet[:, None]
+            by_terminal = (np.logical_or.reduceat(of, firsts, axis=0) for of in (ends, matched))
+            found.append((after, left, *by_terminal))
         return found
 
     def _left_before(self, space: bytes) -> Any:
@@ -325,12 +347,7 @@ class Adjacency(Neighbours):
         if terminal in self.embedded:
             yield from (self._behind(text)[lookaheads] for text in self.embedded[terminal])
             return
-        rivals: list[int] = []
-        if self._ordered:
-            latest = max([terminal, *self._within[terminal]])
-            kin = {terminal, *(i for i in self._within[terminal] if terminal in self._renames[i])}
-            beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
-            rivals = [i for i in beside if i not in kin and not {*self._within[i]} & kin]
+        rivals = self._rivals[terminal]
         begun = lookaheads
         if rivals:
             begun = np.concatenate([self._no_match[self._start[rivals]], lookaheads])
@@ -346,6 +363,17 @@ class Adjacency(Neighbours):
             spelled = self._spelled(texts, text) if self._renames[terminal] else b""
             if not any(self._matches(i, spelled) for i in self._renames[terminal]):
                 yield left[text, len(rivals) :]
+
+    @cached_property
+    def _rivals(self) -> list[list[int]]:
+        """For each terminal those that could take its text where it is looked for."""
+        found: list[list[int]] = [[] for _ in range(self._count)]
+        for terminal, within in enumerate(self._within if self._ordered else ()):
+            latest = max([terminal, *within])
+            kin = {terminal, *(i for i in within if terminal in self._renames[i])}
+            beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
+            found[terminal] = [i for i in beside if kin.isdisjoint((i, *self._within[i]))]
+        return found
 
     def _samples(self, terminal: int) -> tuple[npt.NDArray[np.int32], list[tuple[int, int]]]:
         """Short texts of a terminal (see `short_texts` of kernels).

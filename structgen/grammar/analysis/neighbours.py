@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from structgen.kernels.build.loader import kernels
 
 Flags = npt.NDArray[np.bool_]
 PAIRS = 1 << 12  # of states, for which there is room at first
+BY_SETS = "_common", "_tails", "_rivals", "_between"  # depend on what the lexer looks for at once
 
 
 class Neighbours:
@@ -72,16 +74,24 @@ class Neighbours:
             everything |= following
         for i in self._ignored:
             self._follow[i] |= everything
-        anywhere = sum(1 << i for i in set(self._ignored))
+        self._anywhere = sum(1 << i for i in set(self._ignored))
         if grammar.layout is not None and grammar.layout.newline in numbers:
-            anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
-        sets = directly if terminal_sets is None else terminal_sets
-        self._beside = self._together(one | anywhere for one in set(sets))
+            self._anywhere |= 1 << numbers[grammar.layout.newline]  # in brackets
+        self._beside = self._together(directly if terminal_sets is None else terminal_sets)
+
+    def beside(self, terminal_sets: Iterable[int]) -> Self:
+        """The same for other sets that the lexer may look for at once."""
+        found = copy(self)
+        found._beside = self._together(terminal_sets)
+        for name in BY_SETS:
+            found.__dict__.pop(name, None)
+        return found
 
     def _together(self, sets: Iterable[int]) -> Flags:
         """bool[terminals, terminals]: which terminals are in one of some sets together."""
         found = np.zeros((self._count, self._count), np.bool_)
-        for row in matrix(list(sets), self._count) if self._ordered else ():
+        every = [one | self._anywhere for one in set(sets)]
+        for row in matrix(every, self._count) if self._ordered else ():
             found[row] |= row
         return found
 

@@ -21,6 +21,7 @@ from structgen.kernels.grammar.records import REC_SIZE, STACKS_TERMINALS
 from structgen.util.bits import ones
 
 SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
+FEW_ITEMS = 500  # of a grammar whose supersets are found before its sets
 MOST_LOOKED_AT = 600  # sets of stacks
 MOST_INTS = 64  # in each of them
 EMPTY_ITEM = 0
@@ -182,14 +183,28 @@ def _come_up(items: int, below: int) -> int:
     return items & ~EMPTY | below if items & EMPTY else items
 
 
-def reached_soon(automaton: GrammarPositions, items: Items, terminal_sets: list[int]) -> list[int]:
-    """The sets of terminals that short texts lead to, to replace the supersets given.
+def looked_for_at_once(automaton: GrammarPositions, items: Items) -> list[int]:
+    """The sets of terminals that the lexer looks for: those that short texts lead to.
 
-    All that there are in most grammars; none where the stacks are too large to look at.
+    All that there are in most grammars; supersets of these where stacks are too large to look at.
+    Of few items the supersets are soon found, and tell when no more sets are to come.
+    """
+    supersets = StackTops(items).all_terminal_sets() if len(items.first) <= FEW_ITEMS else []
+    return (
+        _reached_soon(automaton, items, supersets)
+        or supersets
+        or StackTops(items).all_terminal_sets()
+    )
+
+
+def _reached_soon(automaton: GrammarPositions, items: Items, supersets: list[int]) -> list[int]:
+    """The sets of terminals that short texts lead to; none where the stacks are too large.
+
+    No more are looked for when all supersets are among them, if these are given.
     """
     k = kernels("grammar.tables")
     ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
-    missing = {terminal_set | ignored for terminal_set in terminal_sets}
+    missing = {superset | ignored for superset in supersets}
     scan_each = kernels("grammar.terminals").scan_each
     queue = [automaton.threads(automaton.start)[0][1]]
     seen, out = set(queue), np.zeros(items.terminals, np.int64)
@@ -197,7 +212,7 @@ def reached_soon(automaton: GrammarPositions, items: Items, terminal_sets: list[
     for stacks in queue:
         if automaton.field(stacks, REC_SIZE) > MOST_INTS:
             return []
-        if not missing:
+        if supersets and not missing:
             break
         record = automaton.field(stacks, STACKS_TERMINALS)
         if record not in found:

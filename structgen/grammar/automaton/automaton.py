@@ -14,7 +14,7 @@ from structgen.automata.interface import Automaton, Bytes, Stored
 from structgen.errors import ArtifactError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.relations import Relations, is_shut_out
-from structgen.grammar.analysis.terminal_sets import Items, StackTops, reached_soon
+from structgen.grammar.analysis.terminal_sets import Items, looked_for_at_once
 from structgen.grammar.analysis.viability import Viability
 from structgen.grammar.automaton.completions import Completions
 from structgen.grammar.automaton.expected import expected
@@ -116,9 +116,7 @@ class GrammarAutomaton(GrammarPositions, Automaton):
         if choice != k.READS_ALL:
             return False
         if grammar.lexing != "free" and grammar.lalr is None:
-            terminal_sets = StackTops(self.items).all_terminal_sets()
-            met = reached_soon(self, self.items, terminal_sets) or terminal_sets
-            adjacency = Adjacency(grammar, terminals, self.tables, met, adjacency.embedded)
+            adjacency = adjacency.beside(looked_for_at_once(self, self.items))
             if adjacency.is_safe():
                 return True
         numbers = {terminal.name: i for i, terminal in enumerate(terminals)}
