@@ -198,7 +198,6 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
     """
     word, (after, classes) = _of_length(language, ordered), _character(behind)
     first, count = len(word.lookahead), len(after)
-    _, classes = np.unique(256 * classes + word.classes, return_inverse=True)
     broken = np.where(after < 0, SATISFIED, np.where(after >= count, VIOLATED, after + first))
     lookahead, violated_at_end = (
         [word.lookahead, broken],
@@ -231,7 +230,7 @@ def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
         lookahead=np.concatenate(lookahead).astype(np.int32),
         violated_at_end=np.concatenate(violated_at_end),
         distance=np.append(word.distance, np.full(rest, FAR)).astype(np.int32),
-        classes=classes.reshape(-1).astype(np.int32),
+        classes=256 * classes + word.classes,
     )
 
 
@@ -277,18 +276,22 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
     if ordered:
         no_match = np.append(np.arange(2, count + 2), VIOLATED).astype(np.int32)
         lookahead[no_match[source], byte] = no_match[target]
-    accepts = np.arange(count + 1) == count
-    letters = np.unique(byte)
+    steps: dict[int, list[tuple[int, int]]] = {}  # by byte
+    distance = [FAR] * count + [0]
+    for one, letter, other in reversed(edges):  # behind a state are greater ones only
+        steps.setdefault(letter, []).append((one, other))
+        distance[one] = min(distance[one], distance[other] + 1)
+    kinds: dict[tuple[tuple[int, int], ...], int] = {}
     classes = np.zeros(256, np.int32)
-    classes[letters] = 1 + distinct_columns(table[:, letters])[1]
+    classes[[*steps]] = [kinds.setdefault((*some,), len(kinds) + 1) for some in steps.values()]
     return Automata(
         next=table,
-        accepts=accepts,
+        accepts=np.arange(count + 1) == count,
         no_longer=np.zeros(count + 1, np.int32),
         no_match=no_match,
         lookahead=lookahead,
         violated_at_end=np.arange(len(lookahead)) == VIOLATED,
-        distance=distances(table, accepts),
+        distance=np.array(distance, np.int32),
         classes=classes,
     )
 

@@ -51,11 +51,21 @@ def behind_its_end(node: Node) -> Regex | None:
 
     None where a match may end in several places, may be empty, or that is not known.
     """
-    try:
-        _Positions(node).check()
-    except _OtherError:
-        return None
+    if not _is_keyword(node):
+        try:
+            _Positions(node).check()
+        except _OtherError:
+            return None
     return _forbidden(node)
+
+
+def _is_keyword(node: Node) -> bool:
+    r"""Whether it is a word behind which some character must not stand (`if(?!\w)`)."""
+    *word, last = node.parts if isinstance(node, Sequence) and len(node.parts) > 1 else (node,)
+    letters = [one for one in word if isinstance(one, OneChar) and one.chars]
+    if not letters or len(letters) < len(word) or not isinstance(last, Look):
+        return False
+    return isinstance(last.body, OneChar) and last.negative and not last.behind
 
 
 class _Positions:

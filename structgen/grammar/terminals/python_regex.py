@@ -271,7 +271,20 @@ def outside_lookbehinds(node: Node) -> list[Look]:
 
 def _of_outside(node: Node) -> Iterable[tuple[Look, bool]]:
     """`_outside_lookbehinds` of a whole pattern."""
-    return _outside_lookbehinds(node, Width(0, 0)) if has_assertions(node) else ()
+    return _outside_lookbehinds(node, Width(0, 0)) if _looks_behind(node) else ()
+
+
+def _looks_behind(node: Node) -> bool:
+    """Whether there is a lookbehind in a node."""
+    match node:
+        case Sequence() | Branch():
+            return any(map(_looks_behind, node.parts))
+        case Loop():
+            return _looks_behind(node.body)
+        case Look():
+            return node.behind or _looks_behind(node.body)
+        case _:
+            return False
 
 
 def _outside_lookbehinds(
