@@ -234,7 +234,8 @@ class Adjacency(Neighbours):
 
     def _ends_behind(self, after: Any) -> Flags:
         """Whether a lexeme may end in each of some states, -1 for none."""
-        return (after >= 0) & (self._ends[after] > 0)
+        found: Flags = (after >= 0) & (self._ends[after] > 0)
+        return found
 
     @cached_property
     def _by_equal_bytes(self) -> list[tuple[Any, Any, Flags, Flags]]:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.grammar.lookaround.lookbehind import resolved
+from structgen.grammar.terminals.any_order import matches_all_it_can
 from structgen.grammar.terminals.leftmost_first import (
     MatchState,
     OverruledMatch,
@@ -114,6 +115,9 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     unreserved = _unreserved(node, residuals)
     if unreserved is not None:
         return unreserved
+    if matches_all_it_can(node):
+        language = language_of(node)
+        return Matches(language, language)
     start = Program(node).start(residuals)
     language = _plain(node, start)
     if not has_assertions(node):

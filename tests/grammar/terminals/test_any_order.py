@@ -1,0 +1,55 @@
+"""Whether a pattern prefers whole all that it can match whole, against Python's `re`."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.grammar.terminals.any_order import matches_all_it_can
+from structgen.grammar.terminals.python_regex import parse
+
+TEXTS = ["".join(letters) for size in range(6) for letters in product("ab", repeat=size)]
+
+
+def prefers_all(pattern: str) -> bool:
+    """Whether `re` matches all of each text that it can match whole."""
+    whole, begins = re.compile(f"(?:{pattern})\\Z"), re.compile(pattern)
+    matched = (text for text in TEXTS if whole.match(text))
+    return all(begins.match(text).end() == len(text) for text in matched)  # type: ignore[union-attr]
+
+
+def combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Parts in a row, as alternatives, and repeated."""
+    counts = st.sampled_from(["*", "+", "?", "*?", "+?", "??", "{1,2}", "{2,}"])
+    return st.one_of(
+        st.tuples(parts, parts).map("".join),
+        st.tuples(parts, parts).map(lambda both: "(?:{}|{})".format(*both)),
+        st.tuples(parts, counts).map(lambda both: "(?:{}){}".format(*both)),
+    )
+
+
+@given(st.recursive(st.sampled_from(["a", "b", "ab", "[ab]"]), combined, max_leaves=6))
+def test_what_is_said_to_prefer_all_does(pattern: str) -> None:
+    """Of random patterns."""
+    if matches_all_it_can(parse(pattern)):
+        assert prefers_all(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["b?(?:a+ba*|a+)", "(?:ab?|b)+", "(?:a|b){1,2}", "a*?b"])
+def test_an_order_that_takes_nothing_away_is_found(pattern: str) -> None:
+    """As that of signed numbers with and without a fraction."""
+    assert prefers_all(pattern)
+    assert matches_all_it_can(parse(pattern))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a|ab", "a*?", "(?:a|ab)c?", "(?:b(?:a|ab))*", "(?:a|b)*?b|bb"]
+)
+def test_an_order_that_takes_texts_away_is_found(pattern: str) -> None:
+    """Where a shorter way goes first."""
+    assert not prefers_all(pattern)
+    assert not matches_all_it_can(parse(pattern))
