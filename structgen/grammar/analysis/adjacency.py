@@ -450,9 +450,13 @@ class _Texts:
         """spaces: what may be behind the texts of each terminal. lefts: all that will be asked."""
         lookaheads = sorted(frozenset[int]().union(*lefts))
         self._columns = {lookahead: column for column, lookahead in enumerate(lookaheads)}
+        behind = {
+            some: [*{one.tobytes(): one for one in map(of._behind, some)}.values()]
+            for some in {(*some,) for some in spaces}
+        }
         self._more = [
-            self._distinct(of, i, behind, np.array(lookaheads, np.int32))
-            for i, behind in enumerate(spaces)
+            self._distinct(of, i, behind[(*some,)], np.array(lookaheads, np.int32))
+            for i, some in enumerate(spaces)
         ]
         self._made: list[list[Flags]] = [[] for _ in spaces]
         self._suiting: dict[Left, int] = {}
@@ -460,21 +464,20 @@ class _Texts:
 
     @staticmethod
     def _distinct(
-        of: Adjacency, terminal: int, spaces: Sequence[bytes], lookaheads: npt.NDArray[np.int32]
+        of: Adjacency, terminal: int, spaces: list[Text], lookaheads: npt.NDArray[np.int32]
     ) -> Iterator[list[Flags]]:
         """bool[lookaheads]: which ones a text satisfies, for texts of a terminal that differ so.
 
-        Each time those of one text, with different white space.
+        Each time those of one text, with different white space. spaces: see `Neighbours._behind`.
         """
         seen: set[bytes] = set()
         known: set[bytes] = set()
-        behind = [*{one.tobytes(): one for one in map(of._behind, spaces)}.values()]
         for after in of._short_texts(terminal, lookaheads):
             if (key := after.tobytes()) in known:
                 continue
             known.add(key)
             fresh = []
-            for left in (after, *(space[after] for space in behind)):
+            for left in (after, *(space[after] for space in spaces)):
                 satisfied = left == SATISFIED
                 key = satisfied.tobytes()
                 if key not in seen:
