@@ -13,7 +13,7 @@ import mmap
 import os
 import weakref
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ import numpy.typing as npt
 LEAST = 1 << 17
 KEPT = 1 << 22  # bytes at the beginning of a map whose pages are kept when it is given back
 SPARE = 4  # maps of each size that are kept for the next arrays
+T = TypeVar("T", bound=np.generic)
 
 
 class Pages:
@@ -90,6 +91,16 @@ def bytes_of(*held: object) -> int:
         elif isinstance(each, tuple):
             total += bytes_of(*each)
     return total
+
+
+def distinct(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """The distinct entries of an array, ascending.
+
+    As `np.unique` has it, which first imports all of `numpy.ma`: longer than a grammar compiles.
+    """
+    listed = np.sort(array, axis=None)
+    found: npt.NDArray[T] = listed[np.append(True, listed[1:] != listed[:-1])[: len(listed)]]
+    return found
 
 
 def with_room(

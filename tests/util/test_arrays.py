@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structgen.util.arrays import KEPT, LEAST, SPARE, Pages, paged
+from structgen.util.arrays import KEPT, LEAST, SPARE, Pages, distinct, paged
 
 PER_HUGE_PAGE = (2 << 20) // 4  # integers
 
@@ -66,3 +66,10 @@ def test_a_room_that_nobody_has_takes_little_memory() -> None:
     pages.take(64 << 20)[:] = 1
     assert used() - before < KEPT + (2 << 20)
     assert (pages.take(64 << 20)[: KEPT // 4] == 1).all()
+
+
+@pytest.mark.parametrize("entries", [[], [1], [3, 1, 3, 2, 1], [[5, 5], [0, 5]]])
+def test_distinct_entries_are_those_of_numpy(entries: list[int]) -> None:
+    """Ascending, whatever the shape."""
+    array = np.array(entries, np.int64)
+    assert distinct(array).tolist() == np.unique(array).tolist()

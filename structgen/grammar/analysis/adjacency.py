@@ -22,6 +22,7 @@ from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
+from structgen.util.arrays import distinct
 from structgen.util.bits import ones
 
 MOST_SAMPLES = 1 << 12  # texts of a terminal
@@ -221,7 +222,7 @@ class Adjacency(Neighbours):
         for after, left, ended, barred in self._by_equal_bytes:
             kinds = np.flatnonzero(ended[terminal] & ~barred[rivals].any(axis=0)).tolist()
             if kinds and not pending:
-                reached = np.unique(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
+                reached = distinct(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
                 pending = [one for one in reached.tolist() if one not in (SATISFIED, VIOLATED)]
             for kind in kinds:
                 others = {*left[pending, kind].tolist()}
@@ -422,7 +423,7 @@ class Adjacency(Neighbours):
         left = np.where(read, self._no_longer[two], self._no_match[two])
         counts = np.where(read, left != SATISFIED, other < latest[terminal])
         counts &= (left != SATISFIED) & (read | (left != VIOLATED))
-        pairs = np.unique(one[counts] * lookaheads + left[counts])
+        pairs = distinct(one[counts] * lookaheads + left[counts])
         tails: dict[Left, int] = {frozenset(): 0}
         found = np.where((self._ends > 0) & (self._terminal < count), 0, -1).astype(np.int64)
         bounds = np.searchsorted(pairs, np.arange(states + 1) * lookaheads)

@@ -32,6 +32,7 @@ from structgen.kernels.grammar.records import (
     TERMINALS_EMBEDDED,
     TERMINALS_LEXER,
 )
+from structgen.util.arrays import distinct
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +47,7 @@ def run(tables: Any, marks: int) -> None:
 
 def are_positions(tables: Any, numbers: Array) -> bool:
     """Whether int64 numbers are positions of these tables."""
-    return all(_Check(tables).position(at) for at in np.unique(numbers).tolist())
+    return all(_Check(tables).position(at) for at in distinct(numbers).tolist())
 
 
 class _Check:

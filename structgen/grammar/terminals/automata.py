@@ -25,6 +25,7 @@ from structgen.grammar.terminals.byte_dfa import explored, too_large
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat, Words
 from structgen.regular.regex import EMPTY, Regex
+from structgen.util.arrays import distinct
 
 MAX_STATES = 20_000  # byte states of one terminal
 MOST_LETTERS, FEW_STATES = 1 << 17, 1 << 14  # of a list of words whose automaton is made at once
@@ -329,7 +330,7 @@ def _read_words(language: Words) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """The minimal DFA of a list of words, from their trie by a kernel. Raises BudgetError."""
     k, listed = kernels("grammar.terminals"), [word.encode() for word in language.members()]
     data = np.frombuffer(b"".join(listed), np.uint8)
-    used = np.unique(data)
+    used = distinct(data)
     kinds = np.zeros(256, np.int32)
     kinds[used] = np.arange(len(used))
     starts = np.cumsum([0, *map(len, listed)], dtype=np.int32)
@@ -404,7 +405,7 @@ def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, Ints]:
         table = np.where((table >= 0) & ~dead[table], table, -1)
     table = np.ascontiguousarray(table, np.int32)
     if labels.dtype == np.int64:
-        labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+        labels = np.searchsorted(distinct(labels), labels)
     number, slots = labels.astype(np.int32), np.empty(1 << (2 * len(table)).bit_length(), np.int32)
     count = kernels("grammar.terminals").refined(table, number, np.empty_like(number), slots)
     least = table[_representatives(number, count)]

@@ -26,7 +26,7 @@ from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
-from structgen.util.arrays import with_room
+from structgen.util.arrays import distinct, with_room
 from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
@@ -230,8 +230,8 @@ def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
         kept = points > first  # shorter forms spell what is below
         kinds = np.append(_at(np.array([first]), points, kinds), kinds[kept])
         points = np.append(first, points[kept])
-        mixed = np.unique(points[points % width > 0] // width)
-        blocks = np.unique(np.concatenate([-(-points // width), mixed, mixed + 1]))
+        mixed = distinct(points[points % width > 0] // width)
+        blocks = distinct(np.concatenate([-(-points // width), mixed, mixed + 1]))
         cells = _at(blocks[:, None] * width + np.arange(width), points, kinds)
         numbers = {b"\xff" * cells.itemsize * width: -1}
         places: list[int] = []
