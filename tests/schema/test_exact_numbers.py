@@ -17,6 +17,7 @@ import structgen as sg
 from structgen.automata.spelling import embedded_dfa
 from structgen.errors import BudgetError, ValidationError
 from structgen.regular.numbers.language import constraints_of
+from structgen.regular.regex import Regex
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.values import dumps, loads
 
@@ -140,3 +141,25 @@ def test_the_rest_of_a_number_gets_no_automaton_of_its_own(
                 if state != sg.DEAD:
                     constraint.mask_id(state)
     assert all(map(constraints_of, entered))  # these are all the numbers with some constraints
+
+
+def test_fractional_numbers_are_told_from_whole_ones_when_a_schema_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each state takes a search for a number that can follow; none is made in the text."""
+    names = dict.fromkeys("ab", {"type": "integer"})
+    schema = {"not": {"properties": names}, "type": "object"}
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
+    constraint = sg.compile(spec, VOCABULARY)
+    searched: list[Regex] = []
+    decide = Regex.decide_nonempty
+
+    def counted(expression: Regex) -> bool:
+        if expression.known_nonempty() is None:
+            searched.append(expression)
+        return decide(expression)
+
+    monkeypatch.setattr(Regex, "decide_nonempty", staticmethod(counted))
+    for text in (b'{"a":', b'{"a":1', b'{"a":12'):
+        constraint.mask_id(constraint.advance_bytes(constraint.start, text))
+    assert not searched

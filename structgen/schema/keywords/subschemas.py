@@ -26,6 +26,7 @@ from structgen.regular.regex import ANY, EMPTY, Regex, intersect
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.pattern import parse
 from structgen.schema.keywords.copies import Copies
+from structgen.schema.machine.lexicon import prepare_fractional
 from structgen.schema.normal_form.combination import Where, conjunction
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, OneOf
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
@@ -256,6 +257,7 @@ class Subschemas(ABC):
             found = negated(form, self.negation, location, telling)
             if self.surrogates and form.string not in (ANY, EMPTY):
                 found = replace(found, string=intersect(found.string, WRITABLE))
+            prepare_fractional(found.number)  # here, not in the middle of a text
             self._negated_forms[form, telling] = found
         return found
 

@@ -45,10 +45,23 @@ def prepared_json(layout: Layout, spelling: Spelling, declared: bool, gap: int) 
 def prepare_common() -> None:
     """Prepare formats and states of fractional numbers, which many schemas have, once per process.
 
-    Else the first schemas that have them do, which takes up to a tenth of a second. To tell
-    fractional numbers from whole ones, each state takes a search.
+    Else the first schemas that have them do, which takes up to a tenth of a second.
     """
     prepare_formats()
+    prepare_fractional(_fractional())
+
+
+def prepare_fractional(numbers: Regex) -> None:
+    """Prepare, once per process, the first states of all fractional numbers, if these are they.
+
+    To tell fractional numbers from whole ones, each state takes a search.
+    """
+    if numbers is _fractional():
+        _prepare_fractional()
+
+
+@cache
+def _prepare_fractional() -> None:
     near = {_fractional()}
     for _ in range(DIGITS):
         moves = [move for language in near for move in language.moves()]
