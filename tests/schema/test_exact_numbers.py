@@ -147,7 +147,7 @@ def test_fractional_numbers_are_told_from_whole_ones_when_a_schema_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each state takes a search for a number that can follow; none is made in the text."""
-    names = dict.fromkeys("ab", {"type": "integer"})
+    names = {key: {"type": "integer"} for key in "ab"}
     schema = {"not": {"properties": names}, "type": "object"}
     spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
     constraint = sg.compile(spec, VOCABULARY)

@@ -49,7 +49,7 @@ from structgen.util.json_pointer import location
 
 WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
 MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a little
-MANY_CLAUSES = 16  # that name a key, from which on it is explored what its constants decide
+MANY_CLAUSES = 16  # from which on keys are explored that they name
 FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
@@ -223,7 +223,7 @@ class Schemas(Subschemas):
     def _explore_keys(self, form: NormalForm) -> None:
         """Find the keys that may come in an object with many patterns, and explore a little.
 
-        And what a tag decides that many conditions are about.
+        And which keys may come first in one with many conditions, and what their tags decide.
         """
         alternatives = [*islice(form.objects, MAX_EXPLORED + 1)]
         if len(alternatives) > MAX_EXPLORED or not any(
@@ -232,7 +232,7 @@ class Schemas(Subschemas):
             return
         for matcher in self.costs.objects(form):
             if isinstance(matcher, ClauseMatcher):
-                matcher.explore_tags(MANY_CLAUSES)
+                matcher.explore(MANY_CLAUSES)
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))

@@ -106,8 +106,13 @@ class ClauseMatcher(ObjectMatcher):
 
     # -- transitions ----------------------------------------------------------------------------
 
-    def explore_tags(self, many: int) -> None:
-        """Find ahead what keys decide by constants that `many` clauses, or more, name."""
+    def explore(self, many: int) -> None:
+        """Find ahead which keys may come first, of many clauses, and what tags decide.
+
+        These are keys that `many` clauses, or more, are about, and only by constants.
+        """
+        if len(self.alt.clauses) >= many:
+            self.next_names(self.start)
         for key, count in Counter(k for c in self.alt.clauses for k in c.by_key).items():
             if count >= many and self._fits_order(self.start, key):
                 pending = self._after_key(self.start, key)[2]

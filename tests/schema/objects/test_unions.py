@@ -20,6 +20,7 @@ from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.normal_form import combination
 from structgen.schema.objects.clause_matcher import ClauseMatcher
+from structgen.schema.objects.clauses import QuickCheck
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
 from tests.schema.objects.test_obligations import BYTES
@@ -336,3 +337,24 @@ def test_factors_mean_what_multiplying_out_means(
     laws.accepts_exactly(constraint, texts, decide)
     visit = laws.walk(constraint, Random(seed), 15)[-1]
     laws.completion_is_accepted(constraint, visit, decide)
+
+
+def test_what_a_tag_decides_is_found_when_a_schema_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And which keys may come first; hardly anything is left to find in the text."""
+    searched: list[int] = []
+    search = QuickCheck._unsatisfied
+
+    def counted(self: QuickCheck, *arguments: Any) -> Any:
+        searched.append(1)
+        return search(self, *arguments)
+
+    monkeypatch.setattr(QuickCheck, "_unsatisfied", counted)
+    schema = {**CASES["conditions on a tag that must come"][0], "type": "object"}
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    assert len(searched) > len(LETTERS)
+    searched.clear()
+    for text in (b"{", b'{"kind": "', b'{"kind": "c"'):
+        constraint.mask_id(constraint.advance_bytes(constraint.start, text))
+    assert len(searched) < 4
