@@ -31,7 +31,7 @@ def tokenizer() -> Any:
 def short_run(folder: Path, seed: int = 0) -> list[dict[str, str]]:
     """Train the draft shape for two small steps; the rows of its loss.csv."""
     settings = Settings(
-        folder, 2, None, draft=True, seed=seed, tokens=512, tokenizer_from=model_path()
+        folder, 2, None, draft=True, seed=seed, tokens=512, tokenizer_from=model_path(), threads=1
     )
     train(settings, report=lambda _: None)
     with (folder / "loss.csv").open() as file:

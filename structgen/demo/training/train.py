@@ -45,7 +45,10 @@ SHORT = 128
 
 @dataclass
 class Settings:
-    """A training run: folder, budget (steps or minutes), batch size in tokens, peak rate, ..."""
+    """A training run: folder, budget (steps or minutes), batch size in tokens, peak rate, ...
+
+    threads: of the processor; another number may give other weights.
+    """
 
     out: Path
     steps: int | None
@@ -57,6 +60,7 @@ class Settings:
     save_every: float = 3.0
     tokenizer_from: Path | None = None
     resume: bool = False
+    threads: int = 2
 
 
 def build_model(tokenizer: Any, draft: bool, seed: int) -> Any:
@@ -145,7 +149,7 @@ def train(settings: Settings, report: Callable[[str], None] = print) -> None:
     """Train; reports the loss, saves the model every `save_every` minutes and at the end."""
     import torch
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(settings.threads)
     settings.out.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(settings)
     model = build_model(tokenizer, settings.draft, settings.seed)
