@@ -217,20 +217,25 @@ class Adjacency(Neighbours):
         """
         rivals = self._beside[terminal].copy()
         rivals[terminal] = False
-        pending: list[int] = []
+        mine, pending = self._of(terminal), np.zeros(0, np.int32)
         found: set[tuple[int, Left]] = set()
+        seen: set[tuple[bytes, bytes]] = set()
         for after, left, ended, barred in self._by_equal_bytes:
             kinds = np.flatnonzero(ended[terminal] & ~barred[rivals].any(axis=0)).tolist()
-            if kinds and not pending:
+            if kinds and rivals.any() and not len(pending):
                 reached = distinct(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
-                pending = [one for one in reached.tolist() if one not in (SATISFIED, VIOLATED)]
+                pending = reached[(reached != SATISFIED) & (reached != VIOLATED)]
             for kind in kinds:
-                others = {*left[pending, kind].tolist()}
-                ends = self._ends_behind(after[self._of(terminal), kind])
-                states = self._of(terminal).start + np.flatnonzero(ends)
-                own = self._no_longer[after[states, kind]]
+                behind, others = after[mine, kind], left[pending, kind]
+                key = behind.tobytes(), others.tobytes()
+                if key in seen:  # most bytes do the same
+                    continue
+                seen.add(key)
+                states = np.flatnonzero(self._ends_behind(behind))
+                own = self._no_longer[behind[states]]
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
-                    found.add((state, frozenset({lookahead, *others} - {SATISFIED})))
+                    lefts = frozenset({lookahead, *others.tolist()} - {SATISFIED})
+                    found.add((mine.start + state, lefts))
         return found
 
     def _ends_behind(self, after: Any) -> Flags:
