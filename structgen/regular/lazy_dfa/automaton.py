@@ -93,7 +93,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
-FEW_AHEAD = 24  # the same of numbers less others, whose states each take a search
+FEW_AHEAD = 24  # the same of what takes longer: numbers less others, formats with costly states
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
 OBJECT_BYTES = 1 << 13  # of an automaton and its expression, besides tables, about
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
@@ -123,7 +123,8 @@ class AutomatonCache:
         """Empty the cache."""
         self._found: OrderedDict[Regex | Vector, RegexAutomaton] = OrderedDict()
         self._pinned: dict[Regex | Vector, RegexAutomaton] = {}
-        self._examples: dict[Regex | Vector, tuple[str, ...]] = {}  # of pinned ones, see `prepare`
+        # of pinned ones, see `prepare`
+        self._prepared: dict[Regex | Vector, tuple[int, tuple[str, ...]]] = {}
         self._sizes: dict[Regex | Vector, int] = {}  # bytes of each, when they were counted last
         self.nbytes = 0  # the sum of these
         self._turn: Iterator[Regex | Vector] = iter(())  # whose sizes are read next
@@ -173,13 +174,13 @@ class AutomatonCache:
         """Whether the automaton of an expression is pinned."""
         return regex in self._pinned
 
-    def examples(self, regex: Regex) -> tuple[str, ...]:
-        """The texts with which the automaton of an expression was pinned."""
-        return self._examples.get(regex, ())
+    def prepared(self, regex: Regex) -> tuple[int, tuple[str, ...]]:
+        """How the automaton of an expression was prepared; no states and texts if it was not."""
+        return self._prepared.get(regex, (0, ()))
 
-    def pin(self, regex: Regex, examples: tuple[str, ...]) -> RegexAutomaton:
-        """The automaton of an expression, pinned: it is never evicted."""
-        self._examples[regex] = examples
+    def pin(self, regex: Regex, count: int, texts: tuple[str, ...]) -> RegexAutomaton:
+        """The automaton of an expression, pinned: it is never evicted. See `prepare`."""
+        self._prepared[regex] = count, texts
         return self._pinned.setdefault(regex, self.of(regex))
 
 
@@ -209,7 +210,7 @@ def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton: RegexAutomaton | None = _cache.pin(regex, texts)
+    automaton: RegexAutomaton | None = _cache.pin(regex, count, texts)
     while automaton is not None:
         with automaton.lock:
             automaton.explore_near(count)
@@ -237,16 +238,18 @@ def explore_ahead(regex: Regex) -> None:
     the prepared language are enough.
     """
     parts = regex.parts if isinstance(regex, And) else ()
-    texts = [text for part in parts for text in _cache.examples(part)]
+    prepared = [_cache.prepared(part) for part in parts if _cache.is_pinned(part)]
+    texts = [text for _, part in prepared for text in part]
     less_numbers = any(isinstance(part, Not) and not part.body.plain for part in parts)
-    costly = less_numbers or any(map(_cache.is_pinned, parts))
+    costly = less_numbers or bool(prepared)
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
-            automaton.explore_near(FEW_AHEAD if less_numbers else AHEAD)
+            few = less_numbers or any(count < FEW_AHEAD for count, _ in prepared)
+            automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
 

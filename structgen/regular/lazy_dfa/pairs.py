@@ -48,6 +48,7 @@ from structgen.util.arrays import with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
 MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
+MAX_LED = 100  # pairs on a way that is tried before
 ROOM = 256  # pairs that there is room for at first
 
 Pair = int  # a number of `PairAutomaton`, not a state: some pairs are dead
@@ -368,10 +369,40 @@ class BesideAutomaton(PairAutomaton):
         found = self._distances.get(pair)
         if found is None:
             found = self._plain_distance(pair)
+            if found == _DEAD and self._format is not None and len(self._waits):
+                found = self._led(pair)
             if found == _DEAD:
                 found = self._search(pair)
             self._distances[pair] = found
         return found
+
+    def _led(self, start: Pair) -> int:
+        """The length of a text that ends the format first, and then goes to the pattern's end.
+
+        _DEAD where the format does not read that, or has not ended then. All distances on the way
+        are noted.
+        """
+        pair, came = start, dict[Pair, Pair | None]({start: None})
+        ending: Any = self._format and self._format.ending(self._halves(start)[0])
+        while ending is not None and len(came) < MAX_LED:
+            at, beside = self._halves(pair)
+            if not ending and not self._waits[beside]:
+                return self._mark(pair, came, -1) if self._base.ends[at] else _DEAD
+            moves = self._moves_of(pair)
+            if ending:
+                letter, ending = ord(ending[0]), ending[1:]
+                after = moves[(moves[:, 0] <= letter) & (moves[:, 1] >= letter), 2]
+            else:
+                waits = self._waits[self._pairs.halves[moves[:, 2], 1]]
+                after = moves[waits < self._waits[beside], 2]
+            if not len(after) or int(after[0]) in came:
+                return _DEAD
+            before, pair = pair, int(after[0])
+            far = self._distances.get(pair)
+            if far is not None:
+                return self._mark(before, came, far) if far != _DEAD else _DEAD
+            came[pair] = before
+        return _DEAD
 
     def _plain_distance(self, pair: Pair) -> int:
         """`_distance` where it needs no search, else _DEAD."""
