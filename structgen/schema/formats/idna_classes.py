@@ -7,7 +7,9 @@ length of Punycode (`formats.idna_sizes`), so the automaton needs one transition
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 from structgen.regular.charset import ALL, CharSet
@@ -136,12 +138,15 @@ def classes() -> tuple[tuple[CharSet, Letter], ...]:
     """All permitted letters beyond ASCII: the set and the properties of each class."""
     found: dict[Letter, list[tuple[int, int]]] = {}
     alike = CharSet.of(UNIFORM)
+    judged: Callable[[str], bool] = rules.permitted.__wrapped__  # each is asked once
     for low, high in (ALL & CharSet.of([(0x80, LAST)]) & ~alike).ranges:
-        for point in range(low, high + 1):
-            if rules.permitted(chr(point)):
-                found.setdefault(letter_of(chr(point)), []).append((point, point))
+        for char in map(chr, range(low, high + 1)):
+            if judged(char):
+                found.setdefault(letter_of(char), []).append((ord(char), ord(char)))
     for low, high in UNIFORM:
-        points = [p for p in range(low, high + 1) if unicodedata.category(chr(p)) == "Lo"]
+        runs = groupby(range(low, high + 1), lambda point: unicodedata.category(chr(point)) == "Lo")
+        points = [[*run] for assigned, run in runs if assigned]
         if points:
-            found.setdefault(letter_of(chr(points[0])), []).extend((p, p) for p in points)
+            spans = ((run[0], run[-1]) for run in points)
+            found.setdefault(letter_of(chr(points[0][0])), []).extend(spans)
     return tuple((CharSet.of(points), letter) for letter, points in found.items())
