@@ -109,10 +109,12 @@ class ClauseMatcher(ObjectMatcher):
     def explore(self, many: int) -> None:
         """Find ahead which keys may come first, of many clauses, and what tags decide.
 
-        These are keys that `many` clauses, or more, are about, and only by constants.
+        These are keys that `many` clauses, or more, are about, and only by constants. Of the others
+        only what takes no search is found.
         """
-        if len(self.alt.clauses) >= many:
-            self.next_names(self.start)
+        if len(self.alt.clauses) >= many and not self.is_bounded:
+            for name in self.names:
+                self._quick_check.surely_allows(self.start, name)
         for key, count in Counter(k for c in self.alt.clauses for k in c.by_key).items():
             if count >= many and self._fits_order(self.start, key):
                 pending = self._after_key(self.start, key)[2]
