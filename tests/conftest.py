@@ -31,7 +31,7 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=12 if interpreted() else 40,
+    max_examples=12 if interpreted() else 30,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(

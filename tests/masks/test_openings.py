@@ -7,6 +7,7 @@ reads each token by itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,12 @@ def test_a_bit_is_set_where_the_token_can_be_read(
     agree(spec, vocabulary, (b'{"a', b'{"a"', b'{"a":', b'{"z', b'{"z":', b'{"a":1'))
 
 
+@cache
+def that_goes_on(deep: bool) -> sg.Vocabulary:
+    """Tokens that go on to the next member; `deep` ones close an object."""
+    return sg.Vocabulary(BYTES + ON + CLOSED * deep, eos_ids=[0])
+
+
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("order", ["declared", "any"])
 @pytest.mark.parametrize("space", SPACES)
@@ -154,7 +161,7 @@ def test_a_bit_is_set_where_the_token_goes_on_to_the_next_member(
     name: str, space: str, order: Any, deep: bool
 ) -> None:
     """At and within the first key, behind it, and in a later one; `deep` ones close an object."""
-    vocabulary = sg.Vocabulary(BYTES + ON + CLOSED * deep, eos_ids=[0])
+    vocabulary = that_goes_on(deep)
     schema = {"type": "object"} | OTHERS[name]
     texts = b'{" {"b {"b" {"b": {"b":" {"b":""," {"b":1,"a {"":"'.split()
     for begun, whole in (b"", schema), (b"[", {"items": schema, "uniqueItems": True}):
