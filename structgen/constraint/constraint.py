@@ -276,7 +276,7 @@ class Constraint:
     def _is_over(self, state: int) -> bool:
         """Whether nothing can follow: DEAD or FINAL. ArgumentError for what is no state."""
         try:
-            return state < 0
+            return bool(state < 0)
         except (TypeError, ValueError):
             self._check_state(state)
             raise

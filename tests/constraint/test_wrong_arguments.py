@@ -135,6 +135,7 @@ CALLS: dict[str, tuple[Callable[[sg.Constraint], object], str]] = {
     "a token's text": (lambda c: c.advance(c.start, "1"), "advance_bytes"),  # type: ignore[arg-type]
     "an array for a token": (lambda c: c.advance(c.start, np.zeros(3)), "an integer"),  # type: ignore[arg-type]
     "an array for a state": (lambda c: c.is_accepting(np.zeros(3)), "an integer"),  # type: ignore[arg-type]
+    "an array to go on from": (lambda c: c.forced_bytes(np.zeros(3)), "an integer"),  # type: ignore[arg-type]
     "a token for tokens": (lambda c: c.state_of(5), "one for each token"),  # type: ignore[arg-type]
     "a token's bytes": (lambda c: c.advance(c.start, b"1"), "advance_bytes"),  # type: ignore[arg-type]
     "a list of tokens": (lambda c: c.advance(c.start, [1]), "an integer"),  # type: ignore[arg-type]

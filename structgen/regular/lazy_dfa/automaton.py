@@ -94,6 +94,7 @@ MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced b
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
 FEW_AHEAD = 24  # the same of what takes longer: numbers less others, formats with costly states
+MOST_BESIDE = 64  # alternatives of a union that are read side by side
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
 OBJECT_BYTES = 1 << 13  # of an automaton and its expression, besides tables, about
 COUNTED, DROPPED = 8, 4  # cached automata whose sizes are read, and at most evicted, at each miss
@@ -380,13 +381,14 @@ def side_by_side(regex: Regex) -> list[Regex]:
     """What is read side by side where an expression has no table of states.
 
     A format and all that must hold beside it, or the alternatives of a union, the plain ones as
-    one. Other expressions have none.
+    one. Other expressions have none, nor has a union of more than MOST_BESIDE.
     """
     regex = _simplified(regex)
     if isinstance(regex, Alt) and not regex.plain:
         plain = alt(*(part for part in regex.parts if part.plain))
         others = [part for part in regex.parts if not part.plain]
-        return [part for part in (plain, *others) if part.longest]
+        beside = [part for part in (plain, *others) if part.longest]
+        return beside if len(beside) <= MOST_BESIDE else []
     found = only_format(regex)
     if found is None or not isinstance(regex, And):
         return []

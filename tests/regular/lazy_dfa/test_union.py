@@ -45,6 +45,16 @@ def test_a_union_reads_what_one_of_its_parts_reads(names: tuple[str, ...]) -> No
         assert accepts(automaton, text) == any(matches(p, text) for p in language.parts), text
 
 
+def test_a_union_of_many_is_read_by_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pairs of pairs it would be as deep as it has alternatives."""
+    monkeypatch.setattr("structgen.regular.lazy_dfa.automaton.MOST_BESIDE", 1)
+    language = union(UNIONS[0])
+    automaton = _built(language)
+    assert isinstance(automaton, DerivedAutomaton)
+    for text in TEXTS:
+        assert accepts(automaton, text) == matches(language, text)
+
+
 @pytest.mark.parametrize("names", UNIONS)
 def test_a_union_leads_on_as_its_derivatives_do(names: tuple[str, ...]) -> None:
     """What leads on, where texts may end, and what any characters may follow."""
