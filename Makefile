@@ -39,7 +39,9 @@ test-matrix: test-oldest test-newest
 test-oldest test-newest: test-%: $(MATRIX)/%/.have
 	@$(MATRIX)/$*/bin/python -m pytest -m matrix -W $(EXPECTED) $(wildcard tests/generation/test_*.py) tests/integrations $(ARGS)
 
-$(MATRIX)/newest/.have: | $(MATRIX)/oldest/.have  # not at once: both write to the same metadata folder
+# one after the other: each installation writes to the same metadata folder
+$(MATRIX)/oldest/.have: | $(VENV)/.have-dev
+$(MATRIX)/newest/.have: | $(MATRIX)/oldest/.have
 
 $(MATRIX)/%/.have: .ci/%.txt pyproject.toml | $(BIN)/python
 	@echo "installing structgen with the $* releases of other packages into $(MATRIX)/$* (takes minutes)"

@@ -32,8 +32,6 @@ def blocks(language: str) -> list[object]:
     ]
 
 
-@pytest.mark.nojit
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # hashes, without JIT
 @pytest.mark.parametrize("block", blocks("pycon"))
 def test_a_session_gives_the_output_it_shows(block: str) -> None:
     """Each line after a `>>>` is what Python answers."""

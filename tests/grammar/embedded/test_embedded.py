@@ -70,7 +70,7 @@ def automaton_of(of: Grammar) -> Automaton | None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(grammars())
 def test_exactly_the_texts_that_can_be_cut_so_are_read(of: Grammar) -> None:
     """Every short text is accepted iff some way to cut it fits the rules and specs."""

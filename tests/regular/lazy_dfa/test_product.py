@@ -91,7 +91,6 @@ def leads_on_everywhere(automaton: ProductAutomaton) -> bool:
 
 
 @pytest.mark.thorough
-@settings(max_examples=60, deadline=None)
 @given(SETS)
 def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
     """What is a multiple of some and not of others is told by its value; no state is a dead end."""
