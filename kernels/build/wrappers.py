@@ -285,7 +285,7 @@ def _int_reader(module: Any) -> Any:
 
 
 def _wanted(kind: Any) -> int:
-    """What arrays are taken for a type, in one word: see `_array_reader`."""
+    """Which arrays a type accepts, in one word: see `_array_reader`."""
     if not isinstance(kind, types.Array) or kind.layout != "C":
         raise NotImplementedError(f"kernels take C-ordered arrays, not {kind}")
     dtype = as_dtype(kind.dtype)

@@ -324,6 +324,11 @@ class Ebnf(GrammarSpec):
         return cls(**data)
 
 
+def grammar_class(text: str) -> type[Gbnf | Lark]:
+    """The language that a grammar looks like: `::=` stands in GBNF alone."""
+    return Gbnf if "::=" in text else Lark
+
+
 def _automaton_of(rules: GrammarRules) -> Automaton:
     from structgen.grammar.automaton.automaton import GrammarAutomaton
     from structgen.grammar.embedded.automaton import NestingAutomaton

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from structgen.errors import SpecError
-from structgen.integrations.structural_tags import grammar_spec, structural_tag
+from structgen.grammar.specs import grammar_class
+from structgen.integrations.structural_tags import structural_tag
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
@@ -52,6 +53,6 @@ _KINDS: dict[str, Callable[[str, dict[str, Any]], Spec]] = {
     "json_object": lambda _, options: JsonSchema({"type": "object"}, **options),
     "regex": lambda content, _: Regex(content),
     "choice": _choice,
-    "grammar": lambda content, _: grammar_spec(content),
+    "grammar": lambda content, _: grammar_class(content)(content),
     "structural_tag": lambda content, options: structural_tag(_loaded(content), **options),
 }

@@ -21,7 +21,7 @@ from structgen.compose.tools.parameters import (
 )
 from structgen.errors import SpecError
 from structgen.grammar.combinators import many, optional, seq
-from structgen.grammar.specs import Gbnf, Lark
+from structgen.grammar.specs import Gbnf, Lark, grammar_class
 from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
 from structgen.spec.regular import Choice, Regex
@@ -35,24 +35,23 @@ def structural_tag(given: Any, *, whitespace: str | None = None) -> Spec:
     """
     if not isinstance(given, dict):
         raise SpecError("a structural tag is no JSON object", expected='{"format": ...}')
+    _of_type(given, "structural_tag", "")
     options: dict[str, Any] = {} if whitespace is None else {"whitespace": whitespace}
     if "format" in given:
-        _known(given, "", "format")
+        _known(given, "", "type", "format")
         return _Formats(options).spec(given["format"], "/format")
-    _known(given, "", "structures", "triggers", *_COUNTS)
+    _known(given, "", "type", "structures", "triggers", *_COUNTS)
     tags = []
-    for i, one in enumerate(_member(given, "structures", list, "")):
+    structures = _member(given, "structures", list, "")
+    if not structures:
+        raise SpecError("a structural tag has no tags", location="/structures", expected="a tag")
+    for i, one in enumerate(structures):
         pointer = f"/structures/{i}"
         schema = JsonSchema(_member(one, "schema", (dict, bool), pointer), **options)
         begin, end = _member(one, "begin", str, pointer), _member(one, "end", str, pointer)
         _known(one, pointer, "begin", "schema", "end")
         tags.append(Tag(begin, schema, end))
-    return _triggered(given, tuple(tags), tuple(_member(given, "triggers", list, "")), ())
-
-
-def grammar_spec(text: str) -> Spec:
-    """A grammar in the language that it looks like: `::=` stands in GBNF alone."""
-    return Gbnf(text) if "::=" in text else Lark(text)
+    return _triggered(_counts(given, ""), tuple(tags), _texts(given, "triggers", ""))
 
 
 #: how models write the arguments of a call one by one; see `structgen.compose.tools.parameters`
@@ -89,7 +88,7 @@ class _Formats:
                 location=f"{pointer}/type",
                 expected=", ".join(_FORMATS),
             )
-        _known(given, pointer, *_FORMATS[kind].members)
+        _check_members(given, kind, pointer)
         return _FORMATS[kind].make(self, given, pointer)
 
     # -- one text --------------------------------------------------------------------------------
@@ -104,7 +103,7 @@ class _Formats:
         if style != "json":
             return self._parameters(given, style, pointer)
         options = dict(self._options)
-        if given.get("any_order"):
+        if _flag(given, "any_order", pointer):
             options["property_order"] = "any"
         most = given.get("max_whitespace_cnt")
         if most is not None and "whitespace" not in options:
@@ -145,7 +144,7 @@ class _Formats:
                 location=f"{pointer}/syntax",
                 expected='"ebnf" (GBNF) or "lark"',
             )
-        return Lark(text) if syntax == "lark" else grammar_spec(text)
+        return Lark(text) if syntax == "lark" else grammar_class(text)(text)
 
     def any_text(self, given: Any, pointer: str) -> Spec:
         return self._free_text(given, pointer, ())
@@ -203,35 +202,37 @@ class _Formats:
         if isinstance(begin, str) and all(isinstance(end, str) for end in ends):
             found = self._of_tag(given, pointer)
             return found[0] if len(found) == 1 else any_of(*found)
-        _known(given, pointer, *_FORMATS["tag"].members)
+        _check_members(given, "tag", pointer)
         return sequence(_edge(begin), self._content(given, pointer), any_of(*map(_edge, ends)))
 
     def triggered_tags(self, given: Any, pointer: str) -> Spec:
         triggers, excludes = (_texts(given, name, pointer) for name in ("triggers", "excludes"))
-        return _triggered(given, self._tags(given, pointer), triggers, excludes)
+        return _triggered(_counts(given, pointer), self._tags(given, pointer), triggers, excludes)
 
     def token_triggered_tags(self, given: Any, pointer: str) -> Spec:
         triggers = _tokens(given, "trigger_tokens", pointer)
         excludes = _tokens(given, "exclude_tokens", pointer)
-        texts = [token for token in (*triggers, *excludes) if isinstance(token, str)]
-        if len(texts) == len(triggers) + len(excludes):
-            names = tuple(texts[: len(triggers)]), tuple(texts[len(triggers) :])
-            return _triggered(given, self._tags(given, pointer), *names)
+        counts, named = _counts(given, pointer), (*triggers, *excludes)
+        texts = tuple(token for token in named if isinstance(token, str))
+        if len(texts) == len(named):
+            split = texts[: len(triggers)], texts[len(triggers) :]
+            return _triggered(counts, self._tags(given, pointer), *split)
         found = enumerate(_member(given, "tags", list, pointer))
         one = any_of(*[self.tag(tag, f"{pointer}/tags/{i}") for i, tag in found])
-        free = many(_other_token((*triggers, *excludes), pointer))
-        first = given.get("at_least_one")
-        if given.get("stop_after_first"):
-            return one if first else seq(free, optional(one)).as_spec()
+        free = many(_other_token(named, pointer))
+        at_least_one, stop_after_first = counts
+        if stop_after_first:
+            return one if at_least_one else seq(free, optional(one)).as_spec()
         rest = seq(many(seq(free, one)), free)
-        return (seq(one, rest) if first else rest).as_spec()
+        return (seq(one, rest) if at_least_one else rest).as_spec()
 
     def tags_with_separator(self, given: Any, pointer: str) -> Spec:
+        at_least_one, stop_after_first = _counts(given, pointer)
         return Tags(
             self._tags(given, pointer),
             text="none",
-            at_least=int(bool(given.get("at_least_one"))),
-            at_most=1 if given.get("stop_after_first") else None,
+            at_least=int(at_least_one),
+            at_most=1 if stop_after_first else None,
             separator=_member(given, "separator", str, pointer),
         )
 
@@ -244,7 +245,8 @@ class _Formats:
                     "a rule is no text and a format", location=place, expected='["text", {...}]'
                 )
             tags.append(Tag(rule[0], self.spec(rule[1], f"{place}/1"), ""))
-        text, most = ("around", None) if given.get("loop", True) else ("before", 1)
+        loops = _flag(given, "loop", pointer, default=True)
+        text, most = ("around", None) if loops else ("before", 1)
         excludes = _texts(given, "excludes", pointer)
         return Tags(tuple(tags), text=text, at_most=most, excludes=excludes)
 
@@ -262,7 +264,7 @@ class _Formats:
     def _of_tag(self, given: Any, pointer: str) -> list[Tag]:
         """A tag for each of the ends that a tag may have, and of the ways to write its content."""
         content = _member(given, "content", dict, pointer)
-        _known(given, pointer, *_FORMATS["tag"].members)
+        _check_members(given, "tag", pointer)
         begin, ends = _edges(given, pointer)
         texts = tuple(end for end in ends if isinstance(end, str))
         if not isinstance(begin, str) or len(texts) < len(ends):
@@ -273,24 +275,40 @@ class _Formats:
             )
         place = f"{pointer}/content"
         if content.get("type") == "any_text":
-            _known(content, place, *_FORMATS["any_text"].members)
+            _check_members(content, "any_text", place)
             if len(texts) == 1 and texts[0] and not content.keys() - {"type"}:
                 return [Tag(begin, None, texts[0])]
             return [Tag(begin, self._free_text(content, place, texts), end) for end in texts]
         schema, style = content.get("json_schema", True), content.get("style") or "json"
         if style in STYLES and not is_of_parameters(schema):
-            _known(content, place, *_FORMATS["json_schema"].members)
+            _check_members(content, "json_schema", place)
             values = self._values(schema, tuple(filter(None, texts)), place)
             return [Tag(begin, value, end) for value in values for end in texts]
         return [Tag(begin, self.spec(content, place), end) for end in texts]
 
 
+def _check_members(given: dict[str, Any], kind: str, pointer: str) -> None:
+    """Raise SpecError for a member that a format of a kind does not have, and for another kind."""
+    _of_type(given, kind, pointer)
+    _known(given, pointer, "type", *_FORMATS[kind].members)
+
+
+def _counts(given: Any, pointer: str) -> tuple[bool, bool]:
+    """Whether a tag must come, and whether none may come after the first."""
+    at_least_one, stop_after_first = (_flag(given, name, pointer) for name in _COUNTS)
+    return at_least_one, stop_after_first
+
+
 def _triggered(
-    given: Any, tags: tuple[Tag, ...], triggers: tuple[str, ...], excludes: tuple[str, ...]
+    counts: tuple[bool, bool],
+    tags: tuple[Tag, ...],
+    triggers: tuple[str, ...],
+    excludes: tuple[str, ...] = (),
 ) -> Spec:
-    """Free text with tags; where one must come, the text begins with it."""
-    first = any_of(*tags) if given.get("at_least_one") else None
-    if given.get("stop_after_first"):
+    """Free text with tags; where one must come, the text begins with it. counts: see `_counts`."""
+    at_least_one, stop_after_first = counts
+    first = any_of(*tags) if at_least_one else None
+    if stop_after_first:
         once = Tags(tags, triggers, text="before", at_most=1, excludes=excludes)
         return once if first is None else first
     rest = Tags(tags, triggers, excludes=excludes)
@@ -319,7 +337,7 @@ def _edges(given: Any, pointer: str) -> tuple[int | str, list[int | str]]:
         if name == "end" and isinstance(edge, list):
             found += _texts(given, name, pointer)
         elif isinstance(edge, dict):
-            _known(edge, f"{pointer}/{name}", "token")
+            _check_members(edge, "token", f"{pointer}/{name}")
             found.append(_token(edge, f"{pointer}/{name}"))
         else:
             found.append(_member(given, name, str, pointer))
@@ -400,12 +418,25 @@ def _texts(given: Any, name: str, pointer: str) -> tuple[str, ...]:
 def _known(given: dict[str, Any], pointer: str, *members: str) -> None:
     """Raise SpecError for a member that is not among these."""
     for name in given:
-        if name != "type" and name not in members:
+        if name not in members:
             raise SpecError(
                 f"a structural tag has no member {name!r} here",
                 location=f"{pointer}/{name}",
-                expected=", ".join(("type", *members)),
+                expected=", ".join(members),
             )
+
+
+def _of_type(given: dict[str, Any], kind: str, pointer: str) -> None:
+    """Raise SpecError unless an object is of a type, or does not say of which."""
+    if given.get("type", kind) != kind:
+        raise SpecError(
+            f"the type is {given['type']!r}", location=f"{pointer}/type", expected=f'"{kind}"'
+        )
+
+
+def _flag(given: Any, name: str, pointer: str, default: bool = False) -> bool:
+    """A member that is true or false."""
+    return default if given.get(name) is None else bool(_member(given, name, bool, pointer))
 
 
 def _not_enforced(name: str, pointer: str, hint: str) -> SpecError:

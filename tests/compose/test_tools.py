@@ -20,7 +20,7 @@ from structgen.compose.tags import Tag
 from structgen.compose.tools.call_formats import FORMATS, CallFormat
 from structgen.compose.tools.parameters import parameters
 from structgen.compose.tools.tools import ToolCall, Tools, tools
-from structgen.errors import SpecError, UnsupportedSchemaError, ValidationError
+from structgen.errors import PatternError, SpecError, UnsupportedSchemaError, ValidationError
 from tests.helpers import laws
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -398,6 +398,22 @@ def test_texts_are_written_as_they_are_and_other_values_as_json(
     for text in bad:
         with pytest.raises(ValidationError):
             found.parse(f"<x x>{text}</x>")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"minLength": "a"},
+        {"maxLength": -1},
+        {"maxLength": True},
+        {"pattern": 1},
+        {"pattern": "a)(b"},
+    ],
+)
+def test_broken_keywords_of_texts_are_refused(broken: dict[str, Any]) -> None:
+    """Before anything is put around them."""
+    with pytest.raises((SpecError, PatternError)):
+        parameters({"properties": {"x": {"type": "string", **broken}}}, "<x $KEY>$VALUE</x>", "")
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,8 @@ def test_xgrammar_finds_the_same_texts(name: str) -> None:
         ({**ANY, "max_chars": True}, "/format/max_chars"),
         ({**ANY, "excludes": [1]}, "/format/excludes/0"),
         ({**ANY, "excluded": ["a"]}, "/format/excluded"),
+        (tag({"type": "regex", "token": "a"}, DIGIT, "b"), "/format/begin/type"),
+        ({**FORMATS["only the first"][0], "stop_after_first": "false"}, "/format/stop_after_first"),
         (tag("a", {**ANY, "limit": 1}, "b"), "/format/content/limit"),
         (tag({"type": "token", "token": 0.5}, DIGIT, "b"), "/format/begin/token"),
         ({"type": "any_tokens", "exclude_tokens": ["a"]}, "/format"),
@@ -447,6 +449,27 @@ def test_all_calls_that_sglang_asks_for_are_read(strict: bool, choice: str) -> N
             structural_tag(json.loads(given) if isinstance(given, str) else given).automaton()
             read += 1
     assert read > 10 or not strict
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({}, "/structures"),
+        ({"structures": [], "triggers": []}, "/structures"),
+        ({"type": "json_object", "format": DIGIT}, "/type"),
+        ({"format": DIGIT, "triggers": []}, "/triggers"),
+        (
+            {"structures": [{"begin": "a", "schema": {}, "end": "", "type": "tag"}]},
+            "/structures/0/type",
+        ),
+        ({"structures": [{"begin": "a", "schema": {}, "end": ""}], "triggers": [1]}, "/triggers/0"),
+    ],
+)
+def test_what_is_no_structural_tag_is_refused(given: dict[str, Any], place: str) -> None:
+    """One that names no tags is no free text."""
+    with pytest.raises(SpecError) as caught:
+        structural_tag(given)
+    assert caught.value.location == place
 
 
 def test_options_of_json() -> None:

@@ -126,7 +126,8 @@ class Composite(JoinedAutomaton[tuple[bool, Threads]]):
         See `Automaton.specials`.
         """
         if self.reads_tokens:
-            return _Tokens(self, at)
+            pieces = [(text, to) for text in self.pieces(at) for to in self.spelled(at, text)]
+            return TokenSpecials([*self.ways(at), *pieces], self.behind_threads)
         threads = self._positions[at][1]
         if not any(isinstance(self.parts[part].automaton, Scan) for part, _ in threads):
             return {}
@@ -260,28 +261,6 @@ class Spelled(Mapping[bytes, int]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-class _Tokens(TokenSpecials):
-    """The tokens at a position of a spec that names some of them by number or text."""
-
-    def __init__(self, composite: Composite, at: int) -> None:
-        ways: list[tuple[Token | bytes, Any]] = [*composite.ways(at)]
-        ways += [
-            (text, thread)
-            for text in composite.pieces(at)
-            for thread in composite.spelled(at, text)
-        ]
-        super().__init__(ways)
-        self._composite = composite
-
-    def after(self, number: int, text: bytes) -> int:
-        """See `TokenSpecials.after`."""
-        return self._composite.behind_threads(self.leads_to(number, text))
-
-    def pairs(self) -> list[tuple[Token | bytes, int]]:
-        """See `TokenSpecials.pairs`."""
-        return [(way, self._composite.behind_threads([to])) for way, to in self.ways]
 
 
 def _saved_parts(saved: Stored | None) -> dict[int, Stored]:

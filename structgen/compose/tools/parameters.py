@@ -217,21 +217,33 @@ def _contents(
     _check_only(schema, (*_TEXT, *_NOT_OF_TEXT), place)
     kept = {keyword: value for keyword, value in schema.items() if keyword not in _LENGTHS}
     json = [(False, JsonSchema({**shared, **kept, "type": others}))] if others else []
-    return [*json, (True, _text(schema, ends))]
+    return [*json, (True, _text(schema, ends, place))]
 
 
-def _text(schema: dict[str, Any], ends: tuple[str, ...]) -> Spec | None:
+def _text(schema: dict[str, Any], ends: tuple[str, ...], place: str) -> Spec | None:
     """A text of some length, in which a pattern matches; None for any up to the first end."""
     if not schema.keys() & _LENGTHS:
         return None
-    least, most = int(schema.get("minLength", 0)), schema.get("maxLength")
-    rules = [
-        *map(banned, ends),
-        length(at_least=least, at_most=None if most is None else int(most)),
-    ]
+    least, most = (_count(schema, keyword, place) for keyword in ("minLength", "maxLength"))
+    rules = [*map(banned, ends), length(at_least=least or 0, at_most=most)]
     if "pattern" in schema:
-        rules.append(Regex(f"[\\s\\S]*(?:{schema['pattern']})[\\s\\S]*"))
+        pattern = Regex(schema["pattern"])
+        pattern.language()  # refuses what is a pattern only with what is put around it
+        rules.append(Regex(f"[\\s\\S]*(?:{pattern.pattern})[\\s\\S]*"))
     return all_of(*rules)
+
+
+def _count(schema: dict[str, Any], keyword: str, place: str) -> int | None:
+    """A number of characters; None where there is none. Raises SpecError."""
+    found = schema.get(keyword)
+    whole = int(found) if isinstance(found, float) and found.is_integer() else found
+    if keyword in schema and (isinstance(whole, bool) or not isinstance(whole, int) or whole < 0):
+        raise SpecError(
+            f"{keyword} is {found!r:.80}",
+            location=f"{place}/{keyword}",
+            expected="a whole number, 0 or more",
+        )
+    return whole
 
 
 def _check_only(schema: dict[str, Any], known: tuple[str, ...], place: str) -> None:

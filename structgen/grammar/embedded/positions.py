@@ -13,7 +13,6 @@ must not have been longer is kept only if one of its continuations rules that ou
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
 from structgen.automata.interface import DEAD
 from structgen.automata.joined import JoinedAutomaton
@@ -143,7 +142,7 @@ class NestingPositions(JoinedAutomaton[Position]):
             named = special.pairs() if isinstance(special, TokenSpecials) else special.items()
             ways += [(way, open_text._replace(at=after, lookaheads=0)) for way, after in named]
         if self.reads_tokens:
-            return _Specials(self, ways)
+            return TokenSpecials(ways, self.after_texts)
         found: dict[bytes, list[OpenText]] = {}
         for text, moved in ways:
             if isinstance(text, bytes):
@@ -189,19 +188,3 @@ class NestingPositions(JoinedAutomaton[Position]):
             words.append(f"{inner.automaton.expected(open_text.at)} (in {name})")
         words += [self.outer.expected(outer)] if outer >= 0 else []
         return ", or ".join(dict.fromkeys(words))
-
-
-class _Specials(TokenSpecials):
-    """Those of a grammar's position: a token may stand at several places."""
-
-    def __init__(self, automaton: NestingPositions, ways: list[tuple[Token | bytes, Any]]) -> None:
-        super().__init__(ways)
-        self._automaton = automaton
-
-    def after(self, number: int, text: bytes) -> int:
-        """See `TokenSpecials.after`."""
-        return self._automaton.after_texts(self.leads_to(number, text))
-
-    def pairs(self) -> list[tuple[Token | bytes, int]]:
-        """See `TokenSpecials.pairs`."""
-        return [(way, self._automaton.after_texts([to])) for way, to in self.ways]

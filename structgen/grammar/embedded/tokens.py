@@ -7,8 +7,9 @@ text, behind which the grammar goes on when the token has come.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -181,11 +182,17 @@ class NoTokens(Masks):
 class TokenSpecials(Mapping[bytes, int]):
     """What tokens do at a position: those that are named by their text, and by `after` all others.
 
-    ways: pairs of a token, or a special token's text, and what it leads to.
+    ways: pairs of a token, or a special token's text, and what it leads to. joined: the position of
+    what several ways lead to, DEAD for none; by default they lead to positions, one at a time.
     """
 
-    def __init__(self, ways: list[tuple[Token | bytes, Any]]) -> None:
+    def __init__(
+        self,
+        ways: list[tuple[Token | bytes, Any]],
+        joined: Callable[[list[Any]], int] | None = None,
+    ) -> None:
         self.ways = ways
+        self._joined = joined or partial(max, default=DEAD)
 
     def leads_to(self, number: int, text: bytes) -> list[Any]:
         """What a token of the vocabulary, given by its number and text, leads to."""
@@ -197,11 +204,11 @@ class TokenSpecials(Mapping[bytes, int]):
 
     def after(self, number: int, text: bytes) -> int:
         """The position after a token of the vocabulary, DEAD if it may not stand here."""
-        return max(self.leads_to(number, text), default=DEAD)
+        return self._joined(self.leads_to(number, text))
 
     def pairs(self) -> list[tuple[Token | bytes, int]]:
         """Each way with the position it leads to."""
-        return self.ways
+        return [(way, self._joined([to])) for way, to in self.ways]
 
     @property
     def tokens(self) -> list[Token]:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from structgen.compose.sequences import FreeText
-from structgen.grammar.specs import Gbnf, Lark
+from structgen.grammar.specs import Gbnf, Lark, grammar_class
 from structgen.integrations.structural_tags import structural_tag as structural_tag_spec
 from structgen.schema.json_schema import JsonSchema
 from structgen.server.errors import ApiError
@@ -115,8 +115,8 @@ structural_tag = _maker("structural_tag", structural_tag_spec)
 
 
 def grammar(param: str, text: str) -> Wanted:
-    """Text of a grammar in the language that it looks like: `::=` stands in GBNF alone."""
-    return gbnf(param, text) if "::=" in text else lark(param, text)
+    """Text of a grammar in the language that it looks like."""
+    return (gbnf if grammar_class(text) is Gbnf else lark)(param, text)
 
 
 def _of_format(asked: ResponseFormat | None) -> Iterator[Wanted]:
