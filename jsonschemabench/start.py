@@ -8,8 +8,10 @@ code, and has kept nothing else. A *new* process comes after another one, so wha
 there. A *warm* process has compiled the same spec before, and compiles it again.
 
 Times are those of the processor, which other work on the machine disturbs little: from the start
-of the engine's import to the mask. structgen reads its vocabulary within its time; the others are
-handed the tokens as structgen's reader has them, and make their own tokenizer of these.
+of the engine's import to the mask. No engine multiplies matrices, so the idle threads of numpy's
+library, which would be counted while they wait in a loop, are not started. structgen reads its
+vocabulary within its time; the others are handed the tokens as structgen's reader has them, and
+make their own tokenizer of these.
 """
 
 from __future__ import annotations
@@ -124,7 +126,8 @@ def _fresh_environment() -> Iterator[dict[str, str]]:
         if kept.is_dir():
             shutil.copytree(kept, Path(folder) / "kernels")
         writes_bytecode = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-        yield writes_bytecode | {"STRUCTGEN_CACHE": folder, "XDG_CACHE_HOME": folder}
+        places = {"STRUCTGEN_CACHE": folder, "XDG_CACHE_HOME": folder}
+        yield writes_bytecode | places | {"OPENBLAS_NUM_THREADS": "1"}
 
 
 def _child(

@@ -95,7 +95,7 @@ def agree(one: sg.Constraint, two: sg.Constraint, limit: int) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=range(len(SPECS)))
-@pytest.mark.parametrize("states", [0, 15, 150])
+@pytest.mark.parametrize("states", [0, 15, pytest.param(150, marks=pytest.mark.thorough)])
 def test_lazy_saved_and_loaded_constraints_give_the_same_rows(
     spec: Spec, states: int, tmp_path: Path
 ) -> None:

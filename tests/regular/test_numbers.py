@@ -182,16 +182,21 @@ def difference(left: Regex, right: Regex) -> Regex:
     return intersect(left, complement(right))
 
 
-def show(rules: Rules) -> str:
+def show(rules: Rules | int) -> str:
     """A test id."""
+    if isinstance(rules, int):
+        return str(rules)
     return ",".join(f"{name}={given}" for name, given in rules.items())[:60] or "number"
 
 
-@pytest.mark.parametrize("rules", CASES, ids=show)
-def test_short_texts_are_accepted_iff_their_value_fits(rules: Rules) -> None:
+LONGER = [pytest.param(rules, 4, marks=pytest.mark.thorough) for rules in CASES[::3]]
+
+
+@pytest.mark.parametrize(("rules", "length"), [(rules, 3) for rules in CASES] + LONGER, ids=show)
+def test_short_texts_are_accepted_iff_their_value_fits(rules: Rules, length: int) -> None:
     """Every JSON number of few characters is decided as its exact value says."""
     language, known = number_language(**rules), spellings(**rules)
-    for text, value in short_numbers(4 if rules in CASES[::3] else 3).items():
+    for text, value in short_numbers(length).items():
         inside = spelled(text, rules)
         assert matches(known, text) is inside, text
         assert matches(language, text) is (inside and fits(value, rules)), text

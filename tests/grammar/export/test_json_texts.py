@@ -100,14 +100,20 @@ SCHEMAS: dict[str, Any] = {
 }
 LAYOUTS: list[dict[str, Any]] = [
     {},
-    {"whitespace": "compact"},
     {"whitespace": "indented"},
+]
+MORE_LAYOUTS: list[dict[str, Any]] = [
+    {"whitespace": "compact"},
     {"whitespace": "any"},
     {"escapes": "any"},
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize(
+    "layout",
+    LAYOUTS + [pytest.param(layout, marks=pytest.mark.thorough) for layout in MORE_LAYOUTS],
+    ids=str,
+)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_has_the_same_texts_exported(name: str, layout: dict[str, Any]) -> None:
     """Walks through both automata find no difference, in any layout."""

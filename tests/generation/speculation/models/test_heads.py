@@ -46,7 +46,7 @@ def random_heads(kind: str, model: Any) -> MedusaHeads | EagleHeads:
 
 @pytest.mark.parametrize("kind", ["medusa", "eagle"])
 @pytest.mark.parametrize("builder", [BestFirst(), Static("wor"), Dynamic()])
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 5}, {"seed": 1, "top_k": 4}])
+@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 1, "top_k": 4}])
 def test_heads_change_no_text(
     double: Generator, kind: str, builder: TreeBuilder, options: dict[str, Any]
 ) -> None:
