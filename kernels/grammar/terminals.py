@@ -159,6 +159,60 @@ def left_by_texts(watch, texts, first, last, left):  # type: ignore[no-untyped-d
     return numba.int64(0)
 
 
+@lean(INT(BITS_2, BITS_2, BITS_2, I32_2, I32))
+def position_sets(follow, reading, states, moves, slots):  # type: ignore[no-untyped-def]
+    """All sets of positions to which texts lead (V. Glushkov): how many, or ENDS_FULL without room.
+
+    follow: uint64[positions, words], those that may come next behind each. reading: uint64[classes,
+    words], those that read a character of each class. states: uint64[n, words], the first set at
+    first, set to all of them. moves: int32[n, classes], set to the set behind a character of each
+    class, -1 for the empty one. slots: int32[s], -1 at first, s a power of two, s > 2 n.
+    """
+    words, last = states.shape[1], slots.shape[0] - 1
+    count, place = numba.int64(0), numba.int64(-1)
+    while place < count:
+        for kind in range(reading.shape[0] if place >= 0 else 1):
+            if count >= states.shape[0]:
+                return numba.int64(ENDS_FULL)
+            some = place < 0
+            if place >= 0:
+                for k in range(words):
+                    states[count, k] = 0
+                for word in range(words):
+                    bits = states[place, word] & reading[kind, word]
+                    position = numba.int64(word << 6)
+                    while bits != 0:
+                        if bits & numba.uint64(1):
+                            for k in range(words):
+                                states[count, k] |= follow[position, k]
+                        bits >>= numba.uint64(1)
+                        position += 1
+                for k in range(words):
+                    some = some or states[count, k] != 0
+                if not some:
+                    moves[place, kind] = -1
+                    continue
+            h = numba.uint64(1469598103934665603)
+            for k in range(words):
+                h = (h ^ states[count, k]) * numba.uint64(1099511628211)
+                h ^= h >> numba.uint64(29)
+            slot = numba.int64(h & numba.uint64(last))
+            while slots[slot] >= 0:
+                same = True
+                for k in range(words):
+                    same = same and states[slots[slot], k] == states[count, k]
+                if same:
+                    break
+                slot = (slot + 1) & last
+            if slots[slot] < 0:
+                slots[slot] = count
+                count += 1
+            if place >= 0:
+                moves[place, kind] = slots[slot]
+        place += 1
+    return count
+
+
 @lean(INT(I32_2, I32, I32))
 def in_order(nexts, order, place):  # type: ignore[no-untyped-def]
     """List the states that state 0 leads to, as bytes lead to them, breadth first: how many.

@@ -67,7 +67,8 @@ def lookahead_automata(
     )
     table, ends, vectors = explored(tuple(asked), MAX_STATES)
     place = list(asked).index(language)
-    rests = [_rest_of(v) if held[place] else None for v, held in zip(vectors, ends, strict=True)]
+    ending = ends[:, place].tolist()
+    rests = [_rest_of(v) if held else None for v, held in zip(vectors, ending, strict=True)]
     accepts = np.array([rest is not None for rest in rests])
     wanted = dict.fromkeys([complement(matched), *(rest for rest in rests if rest is not None)])
     lookahead, violated_at_end, first = _lookaheads(list(wanted))
@@ -97,7 +98,7 @@ def _lookaheads(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
     for language in languages:
         table, ends, _ = explored((language,), MAX_STATES)
         tables.append(np.where(table < 0, -1, table + count))
-        accepts.append(np.array([held[0] for held in ends]))
+        accepts.append(ends[:, 0])
         starts.append(count)
         count += len(table)
         if count > MAX_STATES:

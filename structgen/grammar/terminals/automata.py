@@ -303,7 +303,7 @@ def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], 
         table, ends = _read_alone(language)
         return table, ends, ends if longer is language else np.zeros_like(ends)
     table, held, _ = explored((language, longer), MAX_STATES)
-    return table, np.array([one[0] for one in held]), np.array([one[1] for one in held])
+    return table, held[:, 0], held[:, 1]
 
 
 @lru_cache(maxsize=64)
@@ -316,7 +316,7 @@ def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
         return _read_words(language)
     if not isinstance(language, Concat) or not isinstance(language.head, Literal):
         table, held, _ = explored((language,), MAX_STATES)
-        return table, np.array([one[0] for one in held])
+        return table, held[:, 0]
     table, ends = _read_alone(language.tail)
     read = language.head.text.encode()
     count = len(read)

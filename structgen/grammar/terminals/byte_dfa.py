@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from operator import itemgetter, xor
 from typing import Any, NamedTuple
@@ -27,46 +27,63 @@ from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
 from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
 from structgen.util.arrays import distinct, with_room
-from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 Ints = npt.NDArray[Any]
 Span = tuple[int, int, int]  # first and last code point, class
-Condition = Callable[[int], bool]
-SOME_STATES = 16  # for which there is room at first
-FEW_POSITIONS = 64  # of an expression alone, whose sets are found in Python
+Flags = npt.NDArray[np.bool_]
+Bits = npt.NDArray[np.uint64]
+Condition = Callable[[Bits], Flags]
+SOME_STATES = 64  # for which there is room at first
+FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
 
 
-def explored(
-    vector: Vector, most: int
-) -> tuple[npt.NDArray[np.int32], list[tuple[bool, ...]], list[Vector | None]]:
+class _ByClasses(NamedTuple):
+    """A DFA over characters, by classes of these; n states, of which 0 is the start.
+
+    moves: int32[n, classes], -1 dead. spans: of code points, ascending. ends: bool[n, languages].
+    """
+
+    moves: Ints
+    spans: list[Span]
+    ends: Flags
+
+
+def explored(vector: Vector, most: int) -> tuple[npt.NDArray[np.int32], Flags, list[Vector | None]]:
     """All states of the DFA that reads some languages side by side.
 
-    Returns int32[n, 256], the next states, -1 dead, in the order in which bytes lead to them; which
-    languages each state accepts; and the vector of each state between characters, where they were
-    found by derivatives. Raises BudgetError past `most` states.
+    Returns int32[n, 256], the next states, -1 dead, in the order in which bytes lead to them;
+    bool[n, languages], which of these each state accepts; and the vector of each state between
+    characters, where they were found by derivatives. Raises BudgetError past `most` states.
     """
-    ends: dict[int, tuple[bool, ...]] = {}
+    dfa, found = _ByteDfa(most), _by_positions(vector, most)
     vectors: dict[int, Vector] = {}
-    states = _states_of(vector, most)
-    dfa = _ByteDfa(most, states.classes if isinstance(states, _PositionSets) else [])
-    dfa.number(states.start)
-    for at, state in dfa.between:
-        checkpoint()
-        ends[at] = states.ends(state)
-        if isinstance(states, _PositionSets):
-            dfa.explore_classes(at, states.moves(state))
-            continue
-        dfa.explore(at, states.moves(state))
-        if isinstance(states, _Derivatives):
-            vectors[at] = state
+    if found is not None:
+        dfa.explore_classes(found)
+        between, ends = np.arange(len(found.ends)), found.ends
+    else:
+        dfa.number(vector)
+        for at, some in dfa.between:
+            checkpoint()
+            dfa.explore(at, _moves(some))
+        vectors |= dfa.between
+        between = np.array([*vectors])
+        ends = np.array([[one.nullable for one in some] for some in vectors.values()])
     table, order = dfa.in_order()
-    dead = (False,) * len(vector)
-    return table, [ends.get(at, dead) for at in order], [vectors.get(at) for at in order]
+    held = np.zeros((dfa.count, len(vector)), np.bool_)
+    held[between] = ends
+    return table, held[order], [vectors.get(at) for at in order.tolist()]
 
 
-def _states_of(vector: Vector, most: int) -> _Derivatives | _PositionSets | _Positions:
-    """The DFA over characters, by the construction that finds it soonest.
+def _moves(vector: Vector) -> list[tuple[int, int, Vector]]:
+    """Spans of code points, ascending, and the derivatives that they lead to."""
+    moves = vector_moves(vector)
+    found = [(*span, after) for chars, after in moves for span in chars.ranges]
+    return sorted(found, key=itemgetter(0))
+
+
+def _by_positions(vector: Vector, most: int) -> _ByClasses | None:
+    """The DFA over characters by positions of plain expressions, None where these do not do.
 
     Raises BudgetError past `most` states.
     """
@@ -74,35 +91,31 @@ def _states_of(vector: Vector, most: int) -> _Derivatives | _PositionSets | _Pos
         sets = _PositionSets(vector)
         alone = vector[0] if len(vector) == 1 else None
         if sets.size > FEW_POSITIONS and isinstance(alone, Regex) and alone.plain:
-            return _Positions(alone, most)
-        return sets
-    return _Derivatives(vector)
+            return _of_many_positions(alone, most)
+        return sets.explored(most)
+    return None
 
 
-class _Derivatives:
-    """Vectors of languages are the states; their derivatives are found one by one."""
+def _of_many_positions(language: Regex, most: int) -> _ByClasses:
+    """The same for many positions of one expression, of which some read all that others read.
 
-    def __init__(self, vector: Vector) -> None:
-        self.start = vector
-
-    @staticmethod
-    def ends(vector: Vector) -> tuple[bool, ...]:
-        """Which languages a state accepts."""
-        return tuple([language.nullable for language in vector])
-
-    @staticmethod
-    def moves(vector: Vector) -> list[tuple[int, int, Vector]]:
-        """Spans of code points, ascending, and the states that they lead to."""
-        moves = vector_moves(vector)
-        found = [(*span, after) for chars, after in moves for span in chars.ranges]
-        return sorted(found, key=itemgetter(0))
+    Raises BudgetError past `most` states, TooLargeError.
+    """
+    found = PositionAutomaton(language)
+    try:
+        found.explore_all(most)
+    except TooLargeError:
+        raise too_large(most) from None
+    moves, classes = found.search.moves[: found.size], found.classes
+    spans = zip(classes.low.tolist(), classes.high.tolist(), classes.group.tolist(), strict=True)
+    return _ByClasses(moves, [*spans], found.ends[: found.size, None] > 0)
 
 
 class _PositionSets:
     """Sets of positions of all plain expressions in some languages are the states.
 
-    A state is a bit set: for each expression its positions, one behind the other, each of them from
-    a bit on that says whether the text may end. The languages are unions, intersections and
+    A state is a row of bits: for each expression its positions, one behind the other, each of them
+    from a bit on that says whether the text may end. The languages are unions, intersections and
     complements of the expressions.
     """
 
@@ -113,37 +126,42 @@ class _PositionSets:
         self._toggles: dict[int, int] = {}  # positions whose characters begin or end at a point
         self._kept: dict[Regex, tuple[int, int]] = {}
         self._whether = [self._read(language) for language in vector]
-        if any(alive(0) for _, alive in self._whether):
+        nothing = np.zeros((1, self._words), np.uint64)
+        if any(alive(nothing).any() for _, alive in self._whether):
             raise TooLargeError
-        points = sorted(self._toggles)
-        reading = accumulate((self._toggles[point] for point in points), xor)
-        number: dict[int, int] = {}  # of each class of characters, by the positions that read it
-        spans = zip(points, points[1:], reading, strict=False)
-        self.classes = [
-            (first, after - 1, number.setdefault(some, len(number)))
-            for first, after, some in spans
-            if some
-        ]
-        self._reading = list(number)
-        self._after: dict[int, int] = {}
+
+    @property
+    def _words(self) -> int:
+        return -(-self.size // 64)
 
     def _read(self, language: Any) -> tuple[Condition, Condition]:
-        """Whether the text may end in a state, and whether anything may follow or it may end."""
+        """Whether the text may end in states, and whether anything may follow or it may end."""
         match language:
             case Regex(plain=True):
                 end, mine = self._kept.get(language) or self._add(language)
-                return lambda state: bool(state & end), lambda state: bool(state & mine)
+                return partial(self._has_some, end), partial(self._has_some, mine)
             case Not():
                 ends, _ = self._read(language.body)
-                return lambda state: not ends(state), lambda _: True
+                return lambda states: ~ends(states), lambda states: np.ones(len(states), np.bool_)
             case And() | Alt():
-                parts = [self._read(part) for part in language.parts]
-                how = all if isinstance(language, And) else any
+                how = np.logical_and if isinstance(language, And) else np.logical_or
+                parts = [*map(self._read, language.parts)]
                 return (
-                    lambda state: how(ends(state) for ends, _ in parts),
-                    lambda state: how(alive(state) for _, alive in parts),
+                    lambda states: how.reduce([ends(states) for ends, _ in parts]),
+                    lambda states: how.reduce([alive(states) for _, alive in parts]),
                 )
         raise TooLargeError
+
+    def _has_some(self, positions: int, states: Bits) -> Flags:
+        """Whether any of some positions is in each state."""
+        found: Flags = ((states & self._rows([positions])) != 0).any(axis=1)
+        return found
+
+    def _rows(self, sets: Iterable[int]) -> Bits:
+        """uint64[sets, words]: sets of positions."""
+        size = 8 * self._words
+        data = b"".join([one.to_bytes(size, "little") for one in sets])
+        return np.frombuffer(data, np.uint64).reshape(-1, self._words).copy()
 
     def _add(self, language: Regex) -> tuple[int, int]:
         """Lay out the positions of an expression: the bit for its end, and all of its bits."""
@@ -158,48 +176,33 @@ class _PositionSets:
         self._kept[language] = 1 << base, (1 << self.size) - (1 << base)
         return self._kept[language]
 
-    def ends(self, state: int) -> tuple[bool, ...]:
-        """See `_Derivatives.ends`."""
-        return tuple([ends(state) for ends, _ in self._whether])
-
-    def moves(self, state: int) -> list[int]:
-        """The state behind a character of each class, 0 for none."""
-        return [self._behind(state & reading) for reading in self._reading]
-
-    def _behind(self, places: int) -> int:
-        """The state behind a character that some positions read, 0 where nothing may follow."""
-        found = self._after.get(places)
-        if found is None:
-            found = 0
-            for place in ones(places):
-                found |= self._follow[place]
-            if len(self._kept) > 1 and not any(alive(found) for _, alive in self._whether):
-                found = 0
-            self._after[places] = found
-        return found
-
-
-class _Positions:
-    """The same for more positions, by a kernel; its numbers are the states."""
-
-    start = 0
-
-    def __init__(self, language: Regex, most: int) -> None:
-        """Raises BudgetError past `most` states, TooLargeError."""
-        self._found = PositionAutomaton(language)
-        try:
-            self._found.explore_all(most)
-        except TooLargeError:
-            raise too_large(most) from None
-
-    def ends(self, state: int) -> tuple[bool, ...]:
-        """See `_Derivatives.ends`."""
-        return (bool(self._found.ends[state]),)
-
-    def moves(self, state: int) -> list[tuple[int, int, int]]:
-        """See `_Derivatives.moves`."""
-        found: list[tuple[int, int, int]] = self._found.spans_from(state).tolist()
-        return found
+    def explored(self, most: int) -> _ByClasses:
+        """All states. Raises BudgetError past `most` states."""
+        points = sorted(self._toggles)
+        reading = accumulate((self._toggles[point] for point in points), xor)
+        number: dict[int, int] = {}  # of each class of characters, by the positions that read it
+        classes = [
+            (first, after - 1, number.setdefault(some, len(number)))
+            for first, after, some in zip(points, points[1:], reading, strict=False)
+            if some
+        ]
+        follow, read, room = self._rows(self._follow), self._rows(number), SOME_STATES
+        while True:
+            checkpoint()
+            states = np.zeros((room, self._words), np.uint64)
+            moves = np.empty((room, len(number)), np.int32)
+            states[:1] = self._rows([self.start])
+            slots = np.full(4 * room, -1, np.int32)
+            count = kernels("grammar.terminals").position_sets(follow, read, states, moves, slots)
+            if count >= 0:
+                break
+            if room > most:
+                raise too_large(most)
+            room *= 8
+        states, moves = states[:count], moves[:count]
+        alive = np.logical_or.reduce([alive(states) for _, alive in self._whether])
+        ends = np.stack([ends(states) for ends, _ in self._whether], axis=1)
+        return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), classes, ends)
 
 
 class _Digit(NamedTuple):
@@ -246,6 +249,8 @@ def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
 
 def _keys(rows: Ints) -> list[bytes]:
     """The bytes of each row of a matrix, by which equal rows are found."""
+    if not rows.size:
+        return [b""] * len(rows)
     whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
     found: list[Any] = np.ascontiguousarray(rows).view(whole).reshape(-1).tolist()
     return found
@@ -266,21 +271,16 @@ def too_large(most: int) -> BudgetError:
 
 
 class _ByteDfa:
-    """The states found so far. between: those between characters, with what they stand for."""
+    """The states found so far. count: how many.
 
-    def __init__(self, most: int, classes: list[Span]) -> None:
-        """classes: spans of code points and their class, ascending; for `explore_classes`."""
+    between: those between characters, with what they stand for, where derivatives are explored.
+    """
+
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._multibyte = [span for span in classes if span[1] > LAST_ASCII]
-        self._multibyte_kinds = sorted({kind for _, _, kind in self._multibyte})
-        self._ascii = np.full(LAST_ASCII + 1, -1, np.int32)  # the class of each character
-        for first, last, kind in classes:
-            self._ascii[first : last + 1] = kind
         self._table = np.full((SOME_STATES, 256), -1, np.int32)  # with room for more
-        self._count = 0
+        self.count = 0
         self._numbers: dict[Hashable, int] = {np.full(1 << DIGIT, -1, np.int32).tobytes(): -1}
-        self._by_class: list[tuple[int, list[int]]] = []  # states, what each class leads to
-        self._leads: dict[tuple[int, ...], npt.NDArray[np.int32]] = {}  # what first bytes do
         self.between: list[tuple[int, Any]] = []
 
     def number(self, what: Hashable) -> int:
@@ -293,11 +293,11 @@ class _ByteDfa:
 
     def _new(self, more: int) -> int:
         """The first of some new states, of which nothing is known yet."""
-        first, self._count = self._count, self._count + more
-        if self._count > self._most:
+        first, self.count = self.count, self.count + more
+        if self.count > self._most:
             raise too_large(self._most)
-        if self._count > len(self._table):
-            self._table = with_room(self._table, self._count, -1)
+        if self.count > len(self._table):
+            self._table = with_room(self._table, self.count, -1)
         return first
 
     def explore(self, state: int, moves: Iterable[tuple[int, int, Hashable]]) -> None:
@@ -317,17 +317,25 @@ class _ByteDfa:
             self._table[state, low:behind] = target
         self._explore_multibyte(state, multibyte, [*to])
 
-    def explore_classes(self, state: int, moves: Iterable[int]) -> None:
-        """The same by classes. moves: what a character of each class leads to, 0 for nothing."""
-        to = [self.number(after) if after else -1 for after in moves]
-        self._by_class.append((state, [*to, -1]))
-        key = tuple([to[kind] for kind in self._multibyte_kinds])
-        if max(key, default=-1) < 0:
-            return
-        if key not in self._leads:
-            self._explore_multibyte(state, self._multibyte, to)
-            self._leads[key] = self._table[state, LAST_ASCII + 1 :].copy()
-        self._table[state, LAST_ASCII + 1 :] = self._leads[key]
+    def explore_classes(self, found: _ByClasses) -> None:
+        """Take in all states of a DFA over characters, which keep their numbers."""
+        count = len(found.moves)
+        self._new(count)
+        ascii_kinds = np.full(LAST_ASCII + 1, -1, np.int32)
+        for first, last, kind in found.spans:
+            ascii_kinds[first : last + 1] = kind
+        moves = np.append(found.moves, np.full((count, 1), -1, np.int32), axis=1)  # at index -1
+        self._table[:count, : LAST_ASCII + 1] = moves[:, ascii_kinds]
+        multibyte = [span for span in found.spans if span[1] > LAST_ASCII]
+        moves = found.moves[:, sorted({kind for _, _, kind in multibyte})]
+        alike: dict[bytes, list[int]] = {}
+        some = np.flatnonzero((moves >= 0).any(axis=1))
+        for state, key in zip(some.tolist(), _keys(moves[some]), strict=True):
+            alike.setdefault(key, []).append(state)
+        for states in alike.values():
+            checkpoint()
+            self._explore_multibyte(states[0], multibyte, found.moves[states[0]].tolist())
+            self._table[states, LAST_ASCII + 1 :] = self._table[states[0], LAST_ASCII + 1 :]
 
     def _explore_multibyte(self, state: int, spans: Iterable[Span], to: list[int]) -> None:
         """Find what the first bytes of characters behind ASCII do in a state.
@@ -341,24 +349,21 @@ class _ByteDfa:
 
     def _inner(self, rows: Ints) -> Ints:
         """The states inside a character with these rows, -1 where one leads nowhere; -1 behind."""
-        keys, numbers = _keys(rows) if len(rows) else [], self._numbers
+        keys, numbers = _keys(rows), self._numbers
         fresh = {key: i for i, key in enumerate(keys) if key not in numbers}
         if fresh:
             first = self._new(len(fresh))
-            numbers |= zip(fresh, range(first, self._count), strict=True)
+            numbers |= zip(fresh, range(first, self.count), strict=True)
             inside = slice(FIRST_CONTINUATION, FIRST_CONTINUATION + (1 << DIGIT))
-            self._table[first : self._count, inside] = rows[[*fresh.values()]]
+            self._table[first : self.count, inside] = rows[[*fresh.values()]]
         return np.array([*map(numbers.__getitem__, keys), -1], np.int32)
 
-    def in_order(self) -> tuple[npt.NDArray[np.int32], list[int]]:
+    def in_order(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """The rows of states, in the order in which bytes lead to them, and which states these are.
 
         int32[n, 256], -1 dead.
         """
-        rows = self._table[: self._count]
-        if self._by_class:
-            states, to = zip(*self._by_class, strict=True)
-            rows[[*states], : LAST_ASCII + 1] = np.array(to, np.int32)[:, self._ascii]
+        rows = self._table[: self.count]
         order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
         order = order[: kernels("grammar.terminals").in_order(rows, order, place[:-1])]
-        return place[rows[order]], order.tolist()
+        return place[rows[order]], order

@@ -44,13 +44,14 @@ combined = plain | st.tuples(plain, plain).map(lambda two: intersect(two[0], com
 def accepted(found: Any, text: str) -> tuple[bool, ...]:
     """Which languages a DFA says that a text is in."""
     table: Any = found[0]
-    ends: list[tuple[bool, ...]] = found[1]
+    ends: Any = found[1]
     state = 0
     for byte in text.encode():
         state = int(table[state, byte])
         if state < 0:
-            return (False,) * len(ends[0])
-    return ends[state]
+            return (False,) * ends.shape[1]
+    held: list[bool] = ends[state].tolist()
+    return (*held,)
 
 
 def is_in(language: Regex, text: str) -> bool:

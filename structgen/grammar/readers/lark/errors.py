@@ -89,9 +89,10 @@ def visit_in_own_words(error: VisitError, text: LarkText) -> GrammarError:
     """The error for what Lark stumbles over when it looks at a literal: the ends of a range."""
     place = Place(1, 1)
     for token in getattr(error.obj, "children", ()):
-        line, column = getattr(token, "line", None), getattr(token, "column", None)
-        if isinstance(line, int) and isinstance(column, int):
-            place = text.as_written(line, column)
+        at = getattr(token, "start_pos", None)
+        if isinstance(at, int):
+            before = text.lark[:at].split("\n")
+            place = text.as_written(len(before), len(before[-1]) + 1)
             break
     is_range = isinstance(error.orig_exc, AssertionError)
     return text.error(

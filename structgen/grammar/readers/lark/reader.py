@@ -17,7 +17,6 @@ from typing import Any
 
 from lark import GrammarError as LarkGrammarError
 from lark import UnexpectedInput
-from lark import lexer as lark_lexer
 from lark import load_grammar as lark_loader
 from lark.exceptions import VisitError
 from lark.grammar import NonTerminal, Symbol
@@ -46,6 +45,7 @@ from structgen.grammar.readers.lark.errors import in_own_words, visit_in_own_wor
 from structgen.grammar.readers.lark.files import MAIN, Files
 from structgen.grammar.readers.lark.lalr import lalr_of
 from structgen.grammar.readers.lark.languages import has_marks, language_of_tree, mark_alone
+from structgen.grammar.readers.lark.loading import definitions_of
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
@@ -108,11 +108,8 @@ def read(
         return name, _without_unused(imported, words)
 
     text.check_sizes()
-    _make_lark_s_parser()
     with _translated(text, files):
-        builder = _LARK.GrammarBuilder(import_paths=[load])
-        builder.load_grammar(text.lark, MAIN)
-        built = builder.build()
+        built = definitions_of(text.lark, files, load)
         specs = {**(refs or {}), **_nested_specs(text, nested)}
         grammar = _Reader(text, built, layout, specs, lexing).grammar(start)
     if final and final not in grammar.terminals:
@@ -122,19 +119,6 @@ def read(
             hint="define it, and use it where the text may end",
         )
     return replace(grammar, final=final)
-
-
-def _make_lark_s_parser() -> None:
-    """Let Lark make its parser of grammars, which it keeps, in a tenth of the time.
-
-    With interegular installed, Lark looks for overlaps among the terminals of its own language.
-    """
-    checks = lark_lexer.has_interegular
-    try:
-        lark_lexer.has_interegular = False
-        _LARK._get_parser()
-    finally:
-        lark_lexer.has_interegular = checks
 
 
 def _nested_specs(text: LarkText, nested: Callable[[str, str], Spec]) -> dict[str, Spec]:

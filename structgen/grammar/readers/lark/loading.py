@@ -1,0 +1,111 @@
+"""Lark's definitions of the rules and terminals of a grammar, those that it imports among them.
+
+All is Lark's but the parser of the text, which takes long to be made and to read (see `syntax`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lark import GrammarError as LarkGrammarError
+from lark import lexer as lark_lexer
+from lark import load_grammar as lark_loader
+from lark.exceptions import VisitError
+
+from structgen.grammar.readers.lark.files import MAIN, Files
+from structgen.grammar.readers.lark.syntax import NoGrammarError, statements_of
+
+_LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
+Load = Callable[[str | None, str], tuple[str, str]]
+
+
+def definitions_of(text: str, files: Files, load: Load) -> Any:
+    """Lark's grammar of a text. load: the name and text of an imported file, by folder and path.
+
+    Raises Lark's errors, and what `load` raises.
+    """
+    try:
+        builder = _Builder(load)
+        builder.load_grammar(text, MAIN)
+        return builder.build()
+    except (NoGrammarError, LarkGrammarError, VisitError, RecursionError):
+        files.last = MAIN  # Lark reads it once more, and knows where it stumbles
+    _make_lark_s_parser()
+    builder = _LARK.GrammarBuilder(import_paths=[load])
+    builder.load_grammar(text, MAIN)
+    return builder.build()
+
+
+class _Builder(_LARK.GrammarBuilder):  # type: ignore[misc]
+    """Lark's builder of grammars with another parser."""
+
+    def __init__(self, load: Load) -> None:
+        super().__init__()
+        self._load = load
+
+    def load_grammar(
+        self,
+        grammar_text: str,
+        grammar_name: str = MAIN,
+        mangle: Callable[[str], str] | None = None,
+    ) -> None:
+        """See Lark's."""
+        statements = statements_of(grammar_text)
+        imports: dict[tuple[str, ...], tuple[str | None, dict[str, str]]] = {}
+        for one in statements:
+            if one.data == "import":
+                path, base, names = self._unpack_import(one, grammar_name)
+                known = imports.setdefault(path, (base, {}))
+                if known[0] != base:
+                    raise NoGrammarError
+                known[1].update(names)
+        for path, (base, names) in imports.items():
+            self.do_import(path, base, names, mangle)
+        for one in statements:
+            match one.data:
+                case "term" | "rule":
+                    self._define(*self._unpack_definition(one, mangle))
+                case "override":
+                    self._define(*self._unpack_definition(one.children[0], mangle), override=True)
+                case "extend":
+                    self._extend(*self._unpack_definition(one.children[0], mangle))
+                case "ignore" if mangle is None:
+                    self._ignore(*one.children)
+                case "declare":
+                    symbols: list[Any] = one.children
+                    for symbol in symbols:
+                        name = symbol.name if mangle is None else mangle(symbol.name)
+                        self._define(name, symbol.is_term, None)
+        found = self._definitions.items()
+        _LARK.resolve_term_references({name: one.tree for name, one in found if one.is_term})
+
+    def do_import(
+        self,
+        dotted_path: tuple[str, ...],
+        base_path: str | None,
+        aliases: dict[str, str],
+        base_mangle: Callable[[str], str] | None = None,
+    ) -> None:
+        """See Lark's."""
+        mangle = _LARK._get_mangle("__".join(dotted_path), aliases, base_mangle)
+        name, text = self._load(base_path, "/".join(dotted_path) + _LARK.EXT)
+        inner = _Builder(self._load)
+        inner.load_grammar(text, name, mangle)
+        inner._remove_unused(map(mangle, aliases))
+        if inner._definitions.keys() & self._definitions.keys():
+            raise NoGrammarError
+        self._definitions.update(inner._definitions)
+
+
+def _make_lark_s_parser() -> None:
+    """Let Lark make its parser of grammars, which it keeps, in a tenth of the time.
+
+    With interegular installed, Lark looks for overlaps among the terminals of its own language.
+    """
+    checks = lark_lexer.has_interegular
+    try:
+        lark_lexer.has_interegular = False
+        _LARK._get_parser()
+    finally:
+        lark_lexer.has_interegular = checks
