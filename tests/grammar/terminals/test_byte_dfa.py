@@ -44,14 +44,13 @@ combined = plain | st.tuples(plain, plain).map(lambda two: intersect(two[0], com
 def accepted(found: Any, text: str) -> tuple[bool, ...]:
     """Which languages a DFA says that a text is in."""
     table: Any = found[0]
-    ends: Any = found[1]
+    ends: list[list[bool]] = found[1].tolist()
     state = 0
     for byte in text.encode():
         state = int(table[state, byte])
         if state < 0:
-            return (False,) * ends.shape[1]
-    held: list[bool] = ends[state].tolist()
-    return (*held,)
+            return (False,) * len(ends[0])
+    return (*ends[state],)
 
 
 def is_in(language: Regex, text: str) -> bool:
