@@ -5,16 +5,20 @@ All is Lark's but the parser of the text, which takes long to be made and to rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import Any
 
 from lark import GrammarError as LarkGrammarError
 from lark import lexer as lark_lexer
 from lark import load_grammar as lark_loader
 from lark.exceptions import VisitError
+from lark.grammar import Symbol
 
 from structgen.grammar.readers.lark.files import MAIN, Files
 from structgen.grammar.readers.lark.syntax import NoGrammarError, statements_of
+from structgen.grammar.readers.lark.trees import values_of
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 Load = Callable[[str | None, str], tuple[str, str]]
@@ -77,8 +81,43 @@ class _Builder(_LARK.GrammarBuilder):  # type: ignore[misc]
                     for symbol in symbols:
                         name = symbol.name if mangle is None else mangle(symbol.name)
                         self._define(name, symbol.is_term, None)
-        found = self._definitions.items()
-        _LARK.resolve_term_references({name: one.tree for name, one in found if one.is_term})
+        self._resolve_terminals()
+
+    def _resolve_terminals(self) -> None:
+        """Put the trees of terminals in place of their names in other terminals, as Lark does."""
+        trees = {name: one.tree for name, one in self._definitions.items() if one.is_term}
+        uses: dict[str, list[Any]] = {}
+        for name, tree in trees.items():
+            uses[name] = []
+            for value in values_of(tree) if tree is not None else ():
+                item = value.children[0]
+                if isinstance(item, Symbol):
+                    if trees.get(item.name) is None:
+                        raise NoGrammarError
+                    uses[name].append(value)
+        names = {name: [value.children[0].name for value in found] for name, found in uses.items()}
+        if not _leads_on(names):
+            raise NoGrammarError
+        for value in chain.from_iterable(uses.values()):
+            value.children[0] = trees[value.children[0].name]
+
+    def validate(self) -> None:
+        """See Lark's. Raises NoGrammarError where something is wrong."""
+        definitions = self._definitions
+        fine = definitions.keys() >= {*self._ignore_names}
+        for one in definitions.values():
+            parameters = {*one.params}
+            fine &= len(parameters) == len(one.params) and definitions.keys().isdisjoint(parameters)
+            for value in values_of(one.tree) if not (one.is_term or one.tree is None) else ():
+                item = value.children[0]
+                if isinstance(item, Symbol):
+                    fine &= item.name in definitions or item.name in parameters
+                elif item.data == "template_usage" and item.children[0].name not in parameters:
+                    template = definitions.get(item.children[0].name)
+                    fine &= template is not None and len(template.params) == len(item.children) - 1
+                fine &= value.data != "alias"
+        if not fine:
+            raise NoGrammarError
 
     def do_import(
         self,
@@ -96,6 +135,15 @@ class _Builder(_LARK.GrammarBuilder):  # type: ignore[misc]
         if inner._definitions.keys() & self._definitions.keys():
             raise NoGrammarError
         self._definitions.update(inner._definitions)
+
+
+def _leads_on(names: Mapping[str, Iterable[str]]) -> bool:
+    """Whether no name leads back to itself. names: those that each one leads to."""
+    try:
+        TopologicalSorter(names).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 def _make_lark_s_parser() -> None:

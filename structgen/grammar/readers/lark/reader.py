@@ -47,6 +47,7 @@ from structgen.grammar.readers.lark.lalr import lalr_of
 from structgen.grammar.readers.lark.languages import has_marks, language_of_tree, mark_alone
 from structgen.grammar.readers.lark.loading import definitions_of
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
+from structgen.grammar.readers.lark.trees import named_literals, pattern_of
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
 from structgen.grammar.terminals.python_regex import parsed
@@ -261,7 +262,7 @@ class _Reader:
     def _patterns(self, definitions: list[Any]) -> list[TerminalDef]:
         """Each defined terminal as one pattern."""
         found: list[TerminalDef] = []
-        to_pattern = _ToPattern()
+        to_pattern, known = _ToPattern(), dict[int, Pattern]()
         trees: dict[str, Any] = {}
         markers = {lexeme.marker for lexeme in self.text.lexemes.values()}
         for name, (tree, priority) in definitions:
@@ -269,6 +270,15 @@ class _Reader:
                 continue
             if [getattr(one, "children", one) for one in tree.children] == [[]]:
                 raise LarkGrammarError(f"Terminals cannot be empty ({name})")
+            plain = not (self.text.has_marks or markers or self.text.lexemes)
+            if plain:
+                try:
+                    pattern = pattern_of(tree, to_pattern, known)
+                except Exception:  # noqa: BLE001  Lark's own steps say what is wrong
+                    plain = False
+                else:
+                    found.append(TerminalDef(name, pattern, priority))
+                    continue
             prepared = _LARK.PrepareLiterals().transform(self._own(tree))
             if str(name) in self.text.lexemes or has_marks(self.text, prepared):
                 trees[str(name)] = prepared
@@ -338,11 +348,12 @@ class _Reader:
                 self._refuse_declared(name, "rule")
             to_symbols.rule_options = options
             self.rule = str(name)
-            transformed = to_symbols.transform(to_patterns.transform(tree))
+            if not named_literals(tree, to_symbols):
+                tree = to_symbols.transform(to_patterns.transform(tree))
             if self.rule in self.text.parametric:
-                parametric[self.rule] = transformed
+                parametric[self.rule] = tree
                 continue
-            self._add(self.rule, self._expression(transformed))
+            self._add(self.rule, self._expression(tree))
         self._instantiate(parametric)
         start = self._with_skips(start)
         self._add_terminals(start)
@@ -464,7 +475,9 @@ class _Reader:
 
     def _condition(self, part: Any) -> Any:
         """The condition that a symbol stands for, if it does."""
-        definition = self._definitions.get(str(part.name)) if isinstance(part, Symbol) else None
+        if not self.text.has_marks or not isinstance(part, Symbol):
+            return None
+        definition = self._definitions.get(str(part.name))
         return None if definition is None else self.text.mark_of(definition.pattern.value)
 
     @property

@@ -1,0 +1,108 @@
+"""Steps that Lark takes over the trees of a grammar, with a pass over the whole tree for each.
+
+Here they are taken where a tree is read anyway. What is out of the ordinary is left to Lark's own
+steps, which say what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lark import Tree
+from lark import load_grammar as lark_loader
+from lark.grammar import Symbol
+from lark.lexer import Pattern
+
+_LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
+_RANGES = _LARK.PrepareLiterals()
+
+
+def values_of(tree: Tree[Any]) -> Iterator[Any]:
+    """The nodes around symbols, literals and uses of templates.
+
+    And those of aliases inside groups, which Lark does not have.
+    """
+    todo = [tree]
+    for node in todo:
+        for child in node.children:
+            if not isinstance(child, Tree):
+                continue
+            if child.data != "value":
+                todo.append(child)
+                if child.data == "alias" and node is not tree:
+                    yield child
+                continue
+            yield child
+            if getattr(child.children[0], "data", "") == "template_usage":
+                todo.append(child.children[0])
+
+
+def pattern_at(node: Any) -> Pattern:
+    """The pattern of a literal or range. Raises what Lark raises, AssertionError for a range."""
+    found = _LARK._literal_to_pattern(node.children[0])
+    if node.data == "range":
+        found = _RANGES.range(*node.children).children[0]
+    return found  # type: ignore[no-any-return]
+
+
+def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
+    """Put symbols in place of all literals, named by Lark, and of nodes around symbols.
+
+    Names are given in the order in which Lark comes by the literals: what stands deepest first.
+    False, with nothing done, where templates are used or a literal is wrong.
+    """
+    levels = [[tree]]
+    found: list[list[tuple[list[Any], int, Any]]] = []
+    while levels[-1]:
+        inner: list[Tree[Any]] = []
+        values: list[tuple[list[Any], int, Any]] = []
+        for node in levels[-1]:
+            for i, child in enumerate(node.children):
+                if not isinstance(child, Tree):
+                    continue
+                if child.data != "value":
+                    inner.append(child)
+                    continue
+                [value] = child.children
+                if not isinstance(value, Symbol):
+                    if value.data == "template_usage":
+                        return False
+                    try:
+                        value = pattern_at(value)
+                    except Exception:  # noqa: BLE001  Lark's own steps say what is wrong
+                        return False
+                values.append((node.children, i, value))
+        found.append(values)
+        levels.append(inner)
+    for values in reversed(found):
+        for children, i, value in values:
+            children[i] = value if isinstance(value, Symbol) else to_symbols.pattern(value)
+    return True
+
+
+def pattern_of(tree: Any, to_pattern: Any, known: dict[int, Pattern]) -> Pattern:
+    """The pattern of a terminal, in whose tree are those of the terminals that it names.
+
+    to_pattern: Lark's joining of patterns. known: by the identity of trees. Raises what Lark's
+    steps raise, and AssertionError or TypeError.
+    """
+    found = known.get(id(tree))
+    if found is None:
+        match tree.data:
+            case "value":
+                found = pattern_of(tree.children[0], to_pattern, known)
+            case "literal" | "range":
+                found = pattern_at(tree)
+            case "pattern":
+                found = tree.children[0]
+            case data:
+                parts = [
+                    pattern_of(part, to_pattern, known) if isinstance(part, Tree) else part
+                    for part in tree.children
+                ]
+                found = getattr(to_pattern, data)(parts)
+        if not isinstance(found, Pattern):
+            raise TypeError(tree.data)
+        known[id(tree)] = found
+    return found
