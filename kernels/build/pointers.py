@@ -27,6 +27,7 @@ from numba.extending import (
     register_model,
     unbox,
 )
+from numba.np.numpy_support import as_dtype
 
 DATA, SHAPE = 4, 5  # members of an array as numba has it
 
@@ -86,7 +87,7 @@ def loaded(
 def _field(context: Any, builder: Any, given: Reference, value: Any, name: str) -> Any:
     """The array, made of where its items are and how many; the rest follows from C order."""
     kind = given.kind.types[given.kind.fields.index(name)]
-    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    item = as_dtype(kind.dtype).itemsize
     items, strides = context.get_constant(types.intp, 1), [context.get_constant(types.intp, item)]
     shape = [loaded(context, builder, given, value, name, SHAPE, axis) for axis in range(kind.ndim)]
     for length in shape[:0:-1]:

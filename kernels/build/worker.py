@@ -13,6 +13,7 @@ from structgen.kernels.build.ahead import compile_ahead
 from structgen.kernels.build.decorators import caches, compiled
 from structgen.kernels.build.kept import OBJECT, begun, needs
 from structgen.kernels.build.ledger import Ledger, compile_share
+from structgen.kernels.build.remembering import remember
 from structgen.kernels.build.wrappers import object_of
 
 
@@ -22,6 +23,7 @@ def work(folder: str, places: Mapping[str, str]) -> None:
     folder: where the ledger is. places: the folder of each module, see `kernels.build.kept`.
     """
     compile_ahead()
+    remember()
     gc.disable()  # compiling makes a great many objects, few of them garbage, for a few seconds
     started_by = os.getppid()
 
