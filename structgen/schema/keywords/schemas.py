@@ -62,6 +62,11 @@ class Schemas(Subschemas):
     """The subschemas of one document, each expanded when it is needed."""
 
     @cached_attribute
+    def explored_keys(self) -> list[tuple[NormalForm, str]]:
+        """Keys that many conditions are about, in objects of a form: see `JsonMachine.explore`."""
+        return []
+
+    @cached_attribute
     def costs(self) -> Matchers:
         """Costs and matchers."""
         free = free_costs(self.declared, self.gap)
@@ -232,7 +237,7 @@ class Schemas(Subschemas):
             return
         for matcher in self.costs.objects(form):
             if isinstance(matcher, ClauseMatcher):
-                matcher.explore(MANY_CLAUSES)
+                self.explored_keys += [(form, key) for key in matcher.explore(MANY_CLAUSES)]
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))

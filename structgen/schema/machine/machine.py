@@ -120,6 +120,14 @@ class JsonMachine(Machine[JsonFrame]):
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
 
+    def explore(self, keys: Iterable[tuple[NormalForm, str]]) -> None:
+        """Make the frames behind some keys of objects of a form ahead of the first text."""
+        for form, key in keys:
+            threads = (Thread(0, matcher, matcher.start) for matcher in self._costs.objects(form))
+            frame = self._key(self._frame("object", "open", tuple(threads)), key)
+            if frame is not None and any(form.objects for form in frame.vector):
+                self._open(frame, "object")
+
     @property
     def prepared(self) -> Prepared:
         """See `Machine.prepared`."""

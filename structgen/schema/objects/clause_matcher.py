@@ -106,20 +106,24 @@ class ClauseMatcher(ObjectMatcher):
 
     # -- transitions ----------------------------------------------------------------------------
 
-    def explore(self, many: int) -> None:
+    def explore(self, many: int) -> list[str]:
         """Find ahead which keys may come first, of many clauses, and what tags decide.
 
-        These are keys that `many` clauses, or more, are about, and only by constants. Of the others
-        only what takes no search is found.
+        What tags decide is found for keys that `many` clauses, or more, are about, and only where
+        it takes no search; these are returned.
         """
+        check = self._quick_check
         if len(self.alt.clauses) >= many and not self.is_bounded:
             for name in self.names:
-                self._quick_check.surely_allows(self.start, name)
+                check.surely_allows(self.start, name)
+        found = []
         for key, count in Counter(k for c in self.alt.clauses for k in c.by_key).items():
             if count >= many and self._fits_order(self.start, key):
-                pending = self._after_key(self.start, key)[2]
-                if self._quick_check.values_that_decide(pending) is not None:
-                    self.transitions(self.start, key)
+                _, near, pending = self._after_key(self.start, key)
+                decided = check.values_that_decide(pending) or check.ways_by_tag(near, pending)
+                if decided is not None and self.transitions(self.start, key):
+                    found.append(key)
+        return found
 
     def transitions(self, at: Progress, key: str) -> list[Transition]:
         """See `ObjectMatcher.transitions`."""
@@ -156,9 +160,14 @@ class ClauseMatcher(ObjectMatcher):
                 if self._costs.satisfiable(value) and can_finish(left)
             ]
         asked = {x: conjoin(child, x) for p in pending for x in p.observed()}
-        if not can_finish(fresh(p.rest for p in pending)):  # these are left at worst
+        ways: Iterable[tuple[Expr, ...]] | None = self._quick_check.ways_by_tag(near, pending)
+        # else it is asked what is left at worst
+        if ways is None and not can_finish(fresh(p.rest for p in pending)):
             possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
-            ways = _fewest(possible, lambda fits: can_finish(fresh(_rests(pending, fits))))
+            ways = _fewest(
+                possible, _needed(pending), lambda fits: can_finish(fresh(_rests(pending, fits)))
+            )
+        if ways is not None:
             enough = [conjoin(child, *fits) for fits in ways]
             child = self._costs.union(tuple(filter(self._costs.satisfiable, enough)))
             if child == FALSE:
@@ -496,14 +505,25 @@ def _rests(pending: Iterable[PendingClause], fits: Collection[Expr]) -> Iterator
             yield rest
 
 
+def _needed(pending: Iterable[PendingClause]) -> tuple[Expr, ...]:
+    """The conditions on a value that are all that can satisfy some clause."""
+    sole = (p for p in pending if not (p.rest or p.universals) and len(p.satisfiers) == 1)
+    return tuple(dict.fromkeys(p.satisfiers[0] for p in sole))
+
+
 def _fewest(
-    conditions: Sequence[Expr], is_enough: Callable[[Collection[Expr]], bool]
+    conditions: Sequence[Expr],
+    needed: tuple[Expr, ...],
+    is_enough: Callable[[Collection[Expr]], bool],
 ) -> Iterator[tuple[Expr, ...]]:
     """The smallest sets of conditions that are enough, where all that have more are, too.
 
-    Single ones first; then of those sets that contain none that was found the largest, which are
-    cut down. At most MAX_WAYS sets are looked at.
+    needed: those that are in all of these. Single ones first; then of those sets that contain none
+    that was found the largest, which are cut down. At most MAX_WAYS sets are looked at.
     """
+    if needed and is_enough(needed):
+        yield needed
+        return
     alone = {x for x in conditions if is_enough((x,))}
     yield from ((x,) for x in conditions if x in alone)
     found: list[frozenset[Expr]] = []

@@ -27,9 +27,10 @@ objects without that search; it never says yes where the search says no.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
+from math import prod
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
@@ -53,6 +54,8 @@ from structgen.util.cancellation import checkpoint
 
 MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
 LATER_TRIES = 500  # the same where a way to finish it without the next member is known
+_ABSENT = object()  # for the value of a key that does not come
+MAX_BY_TAG = 1000  # sets of conditions on a value that the tags to come leave
 MAX_NAMES = 32  # names tried as the member that a literal about a language of keys asks for
 
 
@@ -494,6 +497,62 @@ class QuickCheck:
             found.append([f for f in fitting if f is not None])
         return DecidingValues(found) if found else None
 
+    def ways_by_tag(
+        self, near: Iterable[Clause], pending: Sequence[PendingClause]
+    ) -> list[tuple[Expr, ...]] | None:
+        """The smallest sets of conditions on a value that leave a later key, the tag, a constant.
+
+        They are found by the tag: for each constant the value has to satisfy the clauses that it
+        fails. near: the clauses that the value decides nothing of. None where more decides than the
+        constants of one key, where any value will do, and for more than MAX_BY_TAG sets.
+        """
+        key = self._tag_of([*near, *(p.rest for p in pending)])
+        values = None if key is None or self._matcher.is_bounded else self._listed_of(key)
+        if key is None or values is None or any(p.universals for p in pending):
+            return None
+        fails: dict[Value | None, list[PendingClause]] = {value: [] for value in values}
+        if key not in self._matcher.required:
+            fails[_ABSENT] = []
+        for p in (*(PendingClause(clause) for clause in near), *pending):
+            left = self._satisfying(p.rest, key, values)
+            if left is None:
+                return None
+            for value in fails.keys() - left:
+                fails[value].append(p)
+        ways: dict[tuple[Expr, ...], None] = {}
+        for failed in fails.values():
+            satisfiers = [p.satisfiers for p in failed]
+            if not failed or prod(map(len, satisfiers)) > MAX_BY_TAG - len(ways):
+                return None
+            ways.update((tuple(dict.fromkeys(way)), None) for way in product(*satisfiers))
+        return _smallest(ways)
+
+    def _tag_of(self, clauses: Iterable[Clause]) -> str | None:
+        """The one key that clauses are about which leaving keys out does not satisfy."""
+        found: set[str | None] = set()
+        for clause in clauses:
+            if not self._omissions[clause]:
+                found.update((None,) if clause.by_pattern else clause.by_key)
+            if len(found) > 1:
+                return None
+        return next(iter(found), None)
+
+    def _satisfying(
+        self, clause: Clause, key: str, values: frozenset[Value]
+    ) -> frozenset[Value | None] | None:
+        """The values of a key that satisfy a clause, or leave it to others; None if it is unknown.
+
+        _ABSENT among them: whether the key may be left out.
+        """
+        omissions = self._omissions[clause]
+        if not omissions <= {key}:
+            return values | {_ABSENT}
+        fitting = [self._fitting(literal.child) for literal in clause]
+        if None in fitting or clause.by_pattern or clause.by_key.keys() - {key}:
+            return None
+        absent = (_ABSENT,) if omissions else ()
+        return frozenset(absent).union(*(f.among(values) for f in fitting if f is not None))
+
     def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, list[Clause]]:
         """What is at worst left of clauses that `key` does not satisfy, and of which of them."""
         found: dict[Clause, list[Clause]] = {}
@@ -612,11 +671,7 @@ class QuickCheck:
         to be none of some values, and infinitely many others are possible.
         """
         before = asked.get(key)
-        if before is None and key not in self._listed:
-            own = self._fitting(self._matcher.child(key))
-            listed = None if own is None or own.listed is None else own.among(own.listed)
-            self._listed[key] = listed
-        values = self._listed[key] if before is None else before
+        values = self._listed_of(key) if before is None else before
         fitting = self._fitting(child)
         if isinstance(values, frozenset) and fitting is not None:
             left = fitting.among(values)
@@ -641,6 +696,13 @@ class QuickCheck:
             asked[key] = joined
         return self._by_value_asked[claim]
 
+    def _listed_of(self, key: str) -> Values:
+        """The constants that the value of a key is one of; None where it need be none."""
+        if key not in self._listed:
+            own = self._fitting(self._matcher.child(key))
+            self._listed[key] = None if own is None or own.listed is None else own.among(own.listed)
+        return self._listed[key]
+
     def _fitting(self, expr: Expr) -> Fitting | None:
         """See `fitting_values`; found once for each expression."""
         if expr not in self._fittings:
@@ -651,3 +713,13 @@ class QuickCheck:
         if key not in self._are_infinite:
             self._are_infinite[key] = self._surely_infinite(key)
         return self._are_infinite[key]
+
+
+def _smallest(ways: Collection[tuple[Expr, ...]]) -> list[tuple[Expr, ...]]:
+    """The sets of conditions that contain no other one."""
+    alone = dict.fromkeys(way[0] for way in ways if len(way) == 1)
+    several: list[tuple[Expr, ...]] = []
+    for way in sorted((way for way in ways if alone.keys().isdisjoint(way)), key=len):
+        if not any(frozenset(way).issuperset(other) for other in several):
+            several.append(way)
+    return [*((x,) for x in alone), *several]

@@ -7,7 +7,7 @@ Unions that nothing joins stay apart (`normal_form.combination`), tags decide by
 from __future__ import annotations
 
 import json
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from random import Random
 from typing import Any
 
@@ -19,6 +19,7 @@ from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.normal_form import combination
+from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.clauses import QuickCheck
 from tests.helpers import laws
@@ -358,3 +359,46 @@ def test_what_a_tag_decides_is_found_when_a_schema_is_compiled(
     for text in (b"{", b'{"kind": "', b'{"kind": "c"'):
         constraint.mask_id(constraint.advance_bytes(constraint.start, text))
     assert len(searched) < 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_tag_to_come_leaves_of_a_value(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several constants under a condition, several conditions for a constant; without a search."""
+    rng = Random(seed)
+    tags, keys = "abcd", "xyz"
+    conditions = [
+        {
+            "if": {
+                "properties": {"tag": {"enum": rng.sample(tags, rng.randrange(1, 4))}},
+                **rng.choice([{}, {"required": ["tag"]}]),
+            },
+            rng.choice(["then", "else"]): {
+                "properties": {"value": {"required": rng.sample(keys, rng.randrange(1, 3))}}
+            },
+        }
+        for _ in range(6)
+    ]
+    schema = {
+        "$schema": DIALECTS[2020],
+        "type": "object",
+        "properties": {"tag": {"enum": [*tags]}, "value": {"type": "object"}},
+        "required": rng.choice([["value"], ["tag", "value"]]),
+        "allOf": conditions,
+    }
+
+    def unexpected(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(clause_matcher, "_fewest", unexpected)
+    decide = json_decider(schema)
+    values = [dict.fromkeys(some, 1) for n in range(4) for some in combinations(keys, n)]
+    objects = [{"value": v, **({"tag": t} if t else {})} for v in values for t in (*tags, None)]
+    texts = [json.dumps(each, separators=(",", ":")).encode() for each in objects]
+    constraint = sg.compile(
+        sg.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES
+    )
+    laws.accepts_exactly(constraint, texts, decide)
+    for text in texts:  # what is let in can be finished
+        state = constraint.advance_bytes(constraint.start, text[: text.index(b"}") + 1])
+        if state != sg.DEAD:
+            assert decide(text[: text.index(b"}") + 1] + constraint.shortest_completion(state))
