@@ -129,9 +129,26 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.transitions`."""
         found = self._transitions.get((at, key))
         if found is None:
-            found = self._searched(at, key) if self._fits_order(at, key) else []
+            related = self._related(at)
+            if not self._may_come(at, key):
+                found = []
+            elif related is at:
+                found = self._searched(at, key)
+            else:  # the same, beside the other keys read
+                found = [
+                    t._replace(after=t.after._replace(seen=t.after.seen | at.seen))
+                    for t in self.transitions(related, key)
+                ]
             self._transitions[at, key] = found
         return found
+
+    def _related(self, at: Progress) -> Progress:
+        """The progress without the keys read that make no difference to the clauses."""
+        if at.seen <= self._named_by_clauses or self.is_bounded:
+            return at
+        if not _about_names_only(at.open_clauses):
+            return at
+        return at._replace(seen=at.seen & self._named_by_clauses)
 
     def _searched(self, at: Progress, key: str) -> list[Transition]:
         """The transitions; a value must fit as little as lets the object be finished."""
@@ -229,6 +246,10 @@ class ClauseMatcher(ObjectMatcher):
         named = self._index.keys() >= other._index.keys()
         return by_class and named and other.single_key_classes <= self.single_key_classes
 
+    def _may_come(self, at: Progress, key: str) -> bool:
+        """Whether `key` may come, as far as is seen at a glance."""
+        return self._fits_order(at, key) and not self._quick_check.surely_refuses(at, key)
+
     def _fits_order(self, at: Progress, key: str) -> bool:
         """Whether `key` may come by the order and the keys so far."""
         index = self._index.get(key)
@@ -261,10 +282,10 @@ class ClauseMatcher(ObjectMatcher):
 
     def _allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next; transitions are searched only if no quick check says so."""
-        quick = not self.is_bounded and self._fits_order(at, key)
-        return (quick and self._quick_check.surely_allows(at, key)) or bool(
-            self.transitions(at, key)
-        )
+        if not self._may_come(at, key):
+            return False
+        surely = not self.is_bounded and self._quick_check.surely_allows(at, key)
+        return surely or bool(self.transitions(at, key))
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """See `ObjectMatcher.next_key_classes`; the keys of one class are all alike."""
@@ -315,8 +336,7 @@ class ClauseMatcher(ObjectMatcher):
         if not self.is_bounded:
             if self._quick_check.surely_satisfiable(at):
                 return True
-            if _about_names_only(at.open_clauses):  # other keys read change nothing
-                at = at._replace(seen=at.seen & self._clause_keys)
+            at = self._related(at)
         if at not in self._finishable:
             names_only = not self.is_bounded and _about_names_only(at.open_clauses)
             keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
@@ -335,8 +355,13 @@ class ClauseMatcher(ObjectMatcher):
     @cached_attribute
     def _clause_keys(self) -> frozenset[str]:
         """The keys that are required or that clauses name."""
-        named = (x.keys for clause in self.alt.clauses for x in clause if isinstance(x.keys, str))
-        return self.required.union(named)
+        return self.required | self._named_by_clauses
+
+    @cached_attribute
+    def _named_by_clauses(self) -> frozenset[str]:
+        """The keys that clauses name."""
+        named = (x.keys for clause in self.alt.clauses for x in clause)
+        return frozenset(key for key in named if isinstance(key, str))
 
     # -- members still to come ------------------------------------------------------------------
 

@@ -306,6 +306,7 @@ class ClauseIndex:
 
     by_pattern: clauses about languages of keys. need_member: clauses that leaving a key out does
     not satisfy. named: the keys that some clause names; universal: those that a `ForAll` names.
+    asked: by key, what clauses of one literal ask of the member that must come.
     allowed: by what has been read of these, what `QuickCheck.surely_allows` found out.
     """
 
@@ -318,6 +319,10 @@ class ClauseIndex:
         self.need_member = [clause for clause in clauses if not omissions[clause]]
         self.named = frozenset(self.by_key)
         self.universal = {x.keys for c in clauses for x in c if isinstance(x, ForAll)}
+        self.asked: dict[str, list[Expr]] = {}
+        for (literal,) in (clause for clause in clauses if len(clause) == 1):
+            if isinstance(literal, Exists) and isinstance(literal.keys, str):
+                self.asked.setdefault(literal.keys, []).append(literal.child)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
         self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
 
@@ -419,6 +424,26 @@ class QuickCheck:
             else:
                 allowed[key] = self._allows(at, key, index, allowed)
         return allowed[key]
+
+    def surely_refuses(self, at: Progress, key: str) -> bool:
+        """Whether a member cannot come next: whatever its value is, some clause plainly fails."""
+        index, _ = self._looked_up(at)
+        about_key = index.by_key.get(key, ())
+        after = (self.pending(c, key) for c in about_key if not self.is_satisfied_by_order(c, key))
+        return any(
+            p is not None and not (p.satisfiers or p.universals) and self._fails(p.rest, index)
+            for p in after
+        )
+
+    def _fails(self, clause: Clause, index: ClauseIndex) -> bool:
+        """Whether no literal is left, or one that no value fits beside other clauses of one."""
+        if not clause:
+            return True
+        literal = clause[0]
+        if len(clause) > 1 or isinstance(literal, ForAll) or not isinstance(literal.keys, str):
+            return False
+        asked = index.asked.get(literal.keys, ())
+        return contradictory(conjoin(self._matcher.child(literal.keys), literal.child, *asked))
 
     def near(self, at: Progress, key: str) -> tuple[Clause, ...]:
         """The open clauses that `key` can make harder to satisfy, directly or by other keys.
@@ -600,12 +625,21 @@ class QuickCheck:
             count = len(claimed)
             for clause in omitting.get(todo.pop(), ()):
                 if self._omissions[clause] <= claimed.keys() and not (
-                    self._satisfied_by_required(clause, at, asked)
+                    self._satisfied_by_claimed(clause, claimed)
+                    or self._satisfied_by_required(clause, at, asked)
                     or self._claim_member(clause, at, claimed)
                 ):
                     return left, {*asked}
             todo += islice(reversed(claimed), len(claimed) - count)
         return still, asked.keys() | claimed.keys()
+
+    def _satisfied_by_claimed(self, clause: Clause, claimed: Claims) -> bool:
+        """Whether the value of a claimed member may be one that a `ForAll` about it asks for."""
+        return any(
+            self._claim_value(key, x.child, claimed)
+            for key in self._omissions[clause]
+            for x in (clause[i] for i in clause.by_key[key])
+        )
 
     def _claim_member(self, clause: Clause, at: Progress, claimed: Claims) -> bool:
         """Whether an optional member still to come may satisfy a clause; notes it in `claimed`.

@@ -106,6 +106,28 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             {"kind": "c", "values": {}},
         ],
     ),
+    "conditions on a tag that may come, and what else may not": (
+        {
+            "properties": NAMES,
+            "allOf": [
+                {
+                    "if": {"properties": {"kind": {"const": x}}, "required": ["kind"]},
+                    "then": {"properties": {f"of_{x}": WHOLE}, "required": [f"of_{x}"]},
+                    "else": {"properties": {f"of_{x}": False}},
+                }
+                for x in LETTERS
+            ],
+        },
+        [
+            {"name": "x", "kind": "c", "of_c": 1},
+            {"name": "x", "of_c": 1, "other": 1, "kind": "c"},
+            {"kind": "c", "of_c": "x"},
+            {"kind": "c", "of_c": 1, "of_d": 1},
+            {"kind": "c"},
+            {"of_c": 1},
+            {"other": 1},
+        ],
+    ),
     "a member that leaves pairs of others": (
         {
             "required": ["x", "y", "z"],
@@ -402,3 +424,17 @@ def test_what_a_tag_to_come_leaves_of_a_value(seed: int, monkeypatch: pytest.Mon
         state = constraint.advance_bytes(constraint.start, text[: text.index(b"}") + 1])
         if state != sg.DEAD:
             assert decide(text[: text.index(b"}") + 1] + constraint.shortest_completion(state))
+
+
+def test_a_tag_that_may_come_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That its constant satisfies the other conditions is seen at once, once it has come."""
+
+    def unexpected(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(ClauseMatcher, "_is_finishable", unexpected)
+    schema, values = CASES["conditions on a tag that may come, and what else may not"]
+    spec = sg.JsonSchema({"type": "object", **schema}, property_order="any", whitespace="compact")
+    constraint = sg.compile(spec, BYTES)
+    text = json.dumps(values[0], separators=(",", ":")).encode()
+    assert constraint.is_accepting(constraint.advance_bytes(constraint.start, text))
