@@ -235,7 +235,7 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
     machine = JsonMachine(
         root, schemas.normal_form, schemas.costs, layout, describe, prepared, free
     )
-    machine.explore(schemas.explored_keys)
+    machine.explore(schemas.explored)
     return machine, schemas
 
 

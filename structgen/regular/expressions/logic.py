@@ -7,7 +7,8 @@ as intervals.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from itertools import pairwise
 from typing import Any
 
 from structgen.regular.charset import union_all
@@ -255,6 +256,12 @@ def begin_differently(one: Regex, other: Regex) -> bool:
     """Whether members of two languages plainly begin with different texts: they are disjoint."""
     first, second = _first_text(one), _first_text(other)
     return not (first.startswith(second) or second.startswith(first))
+
+
+def all_begin_differently(languages: Iterable[Regex]) -> bool:
+    """The same for each two of some languages."""
+    begun = sorted(map(_first_text, languages))  # what begins with a text stands behind it
+    return not any(later.startswith(text) for text, later in pairwise(begun))
 
 
 def _first_text(regex: Regex) -> str:

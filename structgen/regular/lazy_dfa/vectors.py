@@ -11,13 +11,12 @@ alive (`parts_of`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from structgen.regular.expressions.base import EMPTY, INFINITE, Regex
-from structgen.regular.expressions.logic import begin_differently
+from structgen.regular.expressions.logic import all_begin_differently
 from structgen.regular.expressions.nodes import (
     ANY,
     Alt,
@@ -201,6 +200,8 @@ def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
     text once in an infinite part stays in it, and being in fewer parts is never worse: then a text
     that is in no language now never will be.
     """
+    if ANY in vector:
+        return False
     endless = [part for part in parts if part.longest == INFINITE and part is not ANY]
     if len(endless) > MAX_ENDLESS:
         return None
@@ -280,6 +281,6 @@ def _is_clear(parts: Iterable[Regex]) -> bool:
             texts += 1
         elif part is not ANY:
             patterns.append(part)
-    if all(begin_differently(one, other) for one, other in combinations(patterns, 2)):
+    if all_begin_differently(patterns):
         return texts * (1 + len(patterns)) <= MAX_OUTCOMES
     return len(patterns) < 8 and texts << len(patterns) <= MAX_OUTCOMES

@@ -40,7 +40,12 @@ from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.keywords.subschemas import Subschemas
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
 from structgen.schema.normal_form.alternatives import simplified
-from structgen.schema.normal_form.combination import clauses_of, conjunction, disjunction
+from structgen.schema.normal_form.combination import (
+    clauses_of,
+    conjunction,
+    conjunction_of,
+    disjunction,
+)
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANYTHING,
@@ -128,14 +133,13 @@ def one_of(s: Subschema) -> None:
     telling: dict[tuple[int, int], list[str]] = {}
     cases = []
     for index, others in enumerate(overlapping(forms, s.schemas.peek)):
-        form = case = forms[index]
+        form, negations = forms[index], []
         for other in others:
             pair = min(index, other), max(index, other)
             if pair not in telling:
                 telling[pair] = telling_keys(form, forms[other], context, s.schemas.peek)
-            negation = s.negated_form(forms[other], "oneOf", telling[pair])
-            case = conjunction(case, negation, s.where("oneOf"))
-        cases.append(case)
+            negations.append(s.negated_form(forms[other], "oneOf", telling[pair]))
+        cases.append(conjunction_of([form, *negations], s.where("oneOf")))
     s.require(disjunction(cases, s.where("oneOf")))
 
 

@@ -50,6 +50,8 @@ from structgen.util.json_pointer import location
 WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
 MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a little
 MANY_CLAUSES = 16  # from which on keys are explored that they name
+MANY_ENTANGLED = 300  # obligations of the alternatives of an object that is opened ahead
+MAX_OPENED = 16  # objects that are opened ahead
 FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
@@ -62,8 +64,8 @@ class Schemas(Subschemas):
     """The subschemas of one document, each expanded when it is needed."""
 
     @cached_attribute
-    def explored_keys(self) -> list[tuple[NormalForm, str]]:
-        """Keys that many conditions are about, in objects of a form: see `JsonMachine.explore`."""
+    def explored(self) -> list[tuple[NormalForm, str | None]]:
+        """Objects to be opened ahead, with a key that comes first: see `JsonMachine.explore`."""
         return []
 
     @cached_attribute
@@ -228,16 +230,20 @@ class Schemas(Subschemas):
     def _explore_keys(self, form: NormalForm) -> None:
         """Find the keys that may come in an object with many patterns, and explore a little.
 
-        And which keys may come first in one with many conditions, and what their tags decide.
+        And which keys may come first in one with many conditions, and what their tags decide; in
+        one with many alternatives that exclude each other, which keys may come first.
         """
         alternatives = [*islice(form.objects, MAX_EXPLORED + 1)]
-        if len(alternatives) > MAX_EXPLORED or not any(
-            _patterns_of(o) or len(o.clauses) >= MANY_CLAUSES for o in alternatives
-        ):
+        if len(alternatives) > MAX_EXPLORED:
+            obligations = sum(len(o.groups) + len(o.clauses) for o in form.objects)
+            if obligations >= MANY_ENTANGLED and len(self.explored) < MAX_OPENED:
+                self.explored.append((form, None))
+            return
+        if not any(_patterns_of(o) or len(o.clauses) >= MANY_CLAUSES for o in alternatives):
             return
         for matcher in self.costs.objects(form):
             if isinstance(matcher, ClauseMatcher):
-                self.explored_keys += [(form, key) for key in matcher.explore(MANY_CLAUSES)]
+                self.explored += [(form, key) for key in matcher.explore(MANY_CLAUSES)]
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))

@@ -120,11 +120,15 @@ class JsonMachine(Machine[JsonFrame]):
         self._start = self._frame("root", "value", (), (root,))
         self._end = self._frame("end", "after", ())
 
-    def explore(self, keys: Iterable[tuple[NormalForm, str]]) -> None:
-        """Make the frames behind some keys of objects of a form ahead of the first text."""
-        for form, key in keys:
+    def explore(self, objects: Iterable[tuple[NormalForm, str | None]]) -> None:
+        """Make the frames of objects of a form just opened, ahead of the first text.
+
+        And those behind a key that comes first, if there is one.
+        """
+        for form, key in objects:
             threads = (Thread(0, matcher, matcher.start) for matcher in self._costs.objects(form))
-            frame = self._key(self._frame("object", "open", tuple(threads)), key)
+            opened = self._frame("object", "open", tuple(threads))
+            frame = None if key is None else self._key(opened, key)
             if frame is not None and any(form.objects for form in frame.vector):
                 self._open(frame, "object")
 

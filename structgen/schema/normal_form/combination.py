@@ -10,9 +10,10 @@ unions of two branches are ten clauses in one alternative, and not a thousand al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import overload
+from typing import Any, overload
 
 from structgen.errors import BudgetError
 from structgen.regular.numbers.language import JSON_NUMBER
@@ -36,6 +37,7 @@ from structgen.schema.normal_form.forms import (
     Literal,
     NormalForm,
     ObjectAlt,
+    PropertyGroup,
 )
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
@@ -64,6 +66,40 @@ def conjunction(a: NormalForm, b: NormalForm, location: Where = str) -> NormalFo
         _conjoin_alternatives(a.arrays, b.arrays, conjoin_arrays, location),
         _conjoin_choices(a.objects, b.objects, location),
     )
+
+
+def conjunction_of(forms: Sequence[NormalForm], location: Where = str) -> NormalForm:
+    """The normal form of the values that fit all of some forms, of which most are negations.
+
+    What these ask of members is joined at once: one after the other would take work with the cube
+    of their number. Raises what `conjunction` raises.
+    """
+    found = forms[0]
+    groups, clauses = dict[PropertyGroup, None](), dict[Clause, None]()
+    apart: dict[tuple[Any, ...], None] = {}  # what negations say of other types: mostly the same
+    for form in forms[1:]:
+        if _is_about_members(form.objects):
+            groups.update(dict.fromkeys(form.objects[0].groups))
+            clauses.update(dict.fromkeys(form.objects[0].clauses))
+            scalars = form.null, form.true, form.false, form.number, form.string
+            apart[*scalars, form.arrays, ANYTHING.objects] = None
+        else:
+            found = conjunction(found, form, location)
+    for other in apart:
+        found = conjunction(found, NormalForm(*other), location)
+    if not (groups or clauses) or found.objects == ():
+        return found
+    joined = simplified(ObjectAlt(tuple(groups), clauses=tuple(clauses)))
+    objects = () if joined is None else (joined,)
+    return replace(found, objects=_conjoin_choices(found.objects, objects, location))
+
+
+def _is_about_members(objects: Sequence[ObjectAlt]) -> bool:
+    """Whether alternatives are a single one that asks for no keys, and for no number of them."""
+    if not isinstance(objects, tuple) or len(objects) != 1:
+        return False
+    o = objects[0]
+    return not (o.required or o.least or o.most is not None or notes_of(o))
 
 
 def _conjoin_languages(

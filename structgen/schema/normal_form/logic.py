@@ -16,6 +16,7 @@ from typing import Any
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import (
     ANY,
+    EMPTY,
     alt,
     complement,
     intersect,
@@ -216,9 +217,10 @@ def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -
     """Whether it is certain that no value fits both, comparing required children `depth` deep."""
     if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
         return False
-    if not number_intersection(a.number, b.number).is_empty():
+    numbers, strings = (a.number, b.number), (a.string, b.string)
+    if EMPTY not in numbers and not number_intersection(*numbers).is_empty():
         return False
-    if not intersect(a.string, b.string).is_empty():
+    if EMPTY not in strings and not intersect(*strings).is_empty():
         return False
     if not all(_arrays_differ(x, y, peek, depth) for x in a.arrays for y in b.arrays):
         return False
@@ -227,9 +229,11 @@ def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -
 
 def _exclude(a: Expr, b: Expr, peek: Peek, depth: int) -> bool:
     """Whether it is certain that no value fits both expressions."""
+    if not a or not b:
+        return contradictory(a or b)
     if contradictory(conjoin(a, b)):
         return True
-    if depth == 0 or not a or not b:
+    if depth == 0:
         return False
     left, right = peek(a), peek(b)
     return left is not None and right is not None and disjoint(left, right, peek, depth - 1)

@@ -18,6 +18,7 @@ from structgen.errors import UnsatisfiableSchemaError
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
@@ -127,6 +128,31 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             {"of_c": 1},
             {"other": 1},
         ],
+    ),
+    "exactly one of branches without a tag": (
+        {"oneOf": [{"properties": {x: WHOLE, f"{x}2": TEXT}, "required": [x]} for x in LETTERS]},
+        [
+            {"a": 1},
+            {"a": 1, "b": 2},
+            {"a": 1, "b": "x"},
+            {"a": 1, "b": 2, "b2": 3},
+            {"a": 1, "a2": 3},
+            {"other": 1},
+            {},
+        ],
+    ),
+    "exactly one of branches that ask for nothing": (
+        {
+            "oneOf": [
+                {"properties": {x: WHOLE, "more": TEXT}, "additionalProperties": False}
+                for x in LETTERS
+            ]
+        },
+        [{"a": 1}, {"a": 1, "more": "x"}, {"a": 1, "b": 2}, {"more": "x"}, {}],
+    ),
+    "exactly one of some keys": (
+        {"oneOf": [{"required": [x]} for x in LETTERS]},
+        [{"a": 1}, {"a": 1, "b": 2}, {"other": 1, "z": 1}, {"other": 1}, {}],
     ),
     "a member that leaves pairs of others": (
         {
@@ -438,3 +464,26 @@ def test_a_tag_that_may_come_needs_no_search(monkeypatch: pytest.MonkeyPatch) ->
     constraint = sg.compile(spec, BYTES)
     text = json.dumps(values[0], separators=(",", ":")).encode()
     assert constraint.is_accepting(constraint.advance_bytes(constraint.start, text))
+
+
+def test_branches_that_exclude_each_other_are_joined_once_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And an object of them is opened when the schema is compiled."""
+    joined: list[int] = []
+    join = alternatives_module.conjoin_objects
+
+    def counted(*sides: Any) -> Any:
+        joined.append(1)
+        return join(*sides)
+
+    monkeypatch.setattr(combination, "conjoin_objects", counted)
+    schema = {"type": "object", **CASES["exactly one of branches without a tag"][0]}
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    assert len(joined) < 4 * len(LETTERS)
+
+    def unexpected(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(ClauseMatcher, "next_names", unexpected)
+    constraint.mask_id(constraint.advance_bytes(constraint.start, b"{"))
