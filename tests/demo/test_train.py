@@ -89,6 +89,12 @@ def test_only_answers_carry_labels(tokenizer: Any) -> None:
             assert (ids[positions[-1] + 1 :] == tokenizer.pad_token_id).all()
 
 
+def test_an_example_longer_than_a_batch_is_one_by_itself(tokenizer: Any) -> None:
+    """Not all examples at once."""
+    for batch in itertools.islice(batches(tokenizer, 3, 1), 4):
+        assert len(batch.ids) == 1
+
+
 def test_the_attention_of_the_training_is_causal_attention() -> None:
     """It agrees with torch's own causal attention, values and gradients alike."""
     generator = torch.Generator().manual_seed(0)

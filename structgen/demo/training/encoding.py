@@ -122,8 +122,9 @@ def batches(
 ) -> Iterator[Batch]:
     """Endless batches of `tokens` padded tokens, of few shapes, as a new shape costs set-up time.
 
-    Examples of more than `longest` tokens are skipped. Each pool of examples is sorted by length
-    and cut into batches, which are shuffled; what does not fill a batch waits for the next pool.
+    Examples of more than `longest` tokens are skipped, and one of more than `tokens` is a batch by
+    itself. Each pool of examples is sorted by length and cut into batches, which are shuffled; what
+    does not fill a batch waits for the next pool.
     """
     rng = random.Random(seed)  # noqa: S311
     waiting: list[tuple[list[int], list[int]]] = []
@@ -135,7 +136,7 @@ def batches(
         made = []
         while pairs:
             length = -(-_length(pairs[-1]) // LENGTH_STEP) * LENGTH_STEP
-            rows = tokens // length
+            rows = max(1, tokens // length)
             if rows > len(pairs):
                 break
             made.append(_pad(pairs[-rows:], length, tokenizer.pad_token_id))
