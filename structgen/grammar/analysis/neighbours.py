@@ -196,18 +196,27 @@ def product(one: Flags, other: Flags) -> Flags:
 
     By words of bits: those of numbers are left to threads, which take longer to begin than this.
     """
-    words = -(-other.shape[1] // 64)
-    padded = np.zeros((other.shape[0], 64 * words), np.bool_)
-    padded[:, : other.shape[1]] = other
-    rows = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-    found = np.zeros((len(one), words), np.uint64)
+    rows = packed(other)
+    found = np.zeros((len(one), rows.shape[1]), np.uint64)
     counts = one.sum(axis=1)
     some, counts = counts > 0, counts[counts > 0]
     if len(counts):
         listed = rows[np.nonzero(one)[1]]
         found[some] = np.bitwise_or.reduceat(listed, np.cumsum(counts) - counts, axis=0)
-    bits = np.unpackbits(found.view(np.uint8), axis=1, count=other.shape[1], bitorder="little")
-    return bits.astype(np.bool_)
+    return unpacked(found, other.shape[1])
+
+
+def packed(rows: Flags) -> npt.NDArray[np.uint64]:
+    """uint64[n, words]: the bits of boolean rows."""
+    padded = np.zeros((rows.shape[0], 64 * -(-rows.shape[1] // 64)), np.bool_)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def unpacked(bits: npt.NDArray[np.uint64], count: int) -> Flags:
+    """bool[n, count]: the boolean rows that `packed` has packed."""
+    found = np.unpackbits(bits.view(np.uint8), axis=1, count=count, bitorder="little")
+    return found.astype(np.bool_)
 
 
 def matrix(sets: list[int], count: int) -> Flags:
