@@ -17,6 +17,8 @@ from structgen.kernels.tables import DEAD, slot_of
 BYTES_2 = types.uint8[:, ::1]
 BITS_2 = types.uint64[:, ::1]
 MOST_TEXTS = 64  # of a terminal that can end, about
+SATISFIED, VIOLATED = 0, 1  # lookahead states, see `grammar.terminals.automata`
+TOO_LARGE = 1  # what `reached` says of stacks
 
 
 @folded(INT(I64, I64_2, INT, INT))
@@ -157,6 +159,48 @@ def left_by_texts(watch, texts, first, last, left):  # type: ignore[no-untyped-d
         for i in range(left.shape[1]):
             left[text, i] = watch[byte_class, left[shorter, i]]
     return numba.int64(0)
+
+
+@lean(INT(I32_2, I32_2, I32, I32, I32_2, INT, INT, I32_2, BYTES_2))
+def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows):  # type: ignore[no-untyped-def]
+    """Set the rows that differ of which lookaheads texts of a terminal satisfy: how many there are.
+
+    watch, texts: see `left_by_texts`. ends: int32[states], > 0 where a lexeme may end. begun:
+    int32[k], the lookahead states to begin from; of the first `rivals` a text must violate none.
+    spaces: int32[n, lookahead states], the states behind ignored white space, which may follow.
+    most: texts to look at. left: int32[texts, k], scratch. rows: uint8[room, k - rivals], with room
+    for n + 1 rows of each text.
+    """
+    columns, count, done = begun.shape[0] - rivals, numba.int64(0), numba.int64(0)
+    for i in range(begun.shape[0]):
+        left[0, i] = begun[i]
+    for text in range(1, texts.shape[0]):
+        shorter, byte_class = texts[text, 1], texts[text, 2]
+        for i in range(begun.shape[0]):
+            left[text, i] = watch[byte_class, left[shorter, i]]
+        taken = ends[texts[text, 0]] == 0
+        for i in range(rivals):
+            taken = taken or left[text, i] == VIOLATED
+        if taken:
+            continue
+        for space in range(-1, spaces.shape[0]):
+            for i in range(columns):
+                state = left[text, rivals + i]
+                if space >= 0:
+                    state = spaces[space, state]
+                rows[count, i] = state == SATISFIED
+            known = False
+            for row in range(count):
+                same = True
+                for i in range(columns):
+                    same = same and rows[row, i] == rows[count, i]
+                known = known or same
+            if not known:
+                count += 1
+        done += 1
+        if done == most:
+            break
+    return count
 
 
 @lean(INT(BITS_2, BITS_2, BITS_2, I32_2, I32))
@@ -394,17 +438,30 @@ def item_sets(starts, terminals, targets, queue, begins, after, slots):  # type:
     return count
 
 
-@lean(INT(GRAMMAR, INT, I64))
-def scan_each(t, stacks, out):  # type: ignore[no-untyped-def]
-    """Set out[i] to the stacks after the i-th terminal allowed at closed stacks, -1 for none.
+@lean(INT(GRAMMAR, I64, I64_2, I64, INT, INT))
+def reached(t, queue, seen, place, most, largest):  # type: ignore[no-untyped-def]
+    """Queue the stacks to which short texts lead, closed ones: 0, TOO_LARGE or NEED_SPACE.
 
-    Returns 0, or NEED_SPACE.
+    queue: int64[n], the first stacks at first; no more are queued than there is room for. seen:
+    int64[s, 2], a hash table of those in the queue, -1 at first, s a power of two, s > 2 n. place:
+    int64[2], how many have been looked behind, and how many are queued, 0 at first. most: to look
+    behind now. largest: ints of stacks; where the next ones have more, that is said.
     """
-    terminals = t.rec[stacks, STACKS_TERMINALS]
-    start = numba.int64(t.rec[terminals, REC_START])
-    for i in range(t.rec[terminals, REC_SIZE]):
-        after = call_scan_laid(t, stacks, numba.int64(t.heap[start + i]))
-        if after < DEAD:
-            return after
-        out[i] = after
+    if place[1] == 0:
+        place[1] = added(queue, seen, numba.int64(0), queue[0])
+    for _ in range(most):
+        if place[0] >= place[1]:
+            break
+        stacks = queue[place[0]]
+        if t.rec[stacks, REC_SIZE] > largest:
+            return numba.int64(TOO_LARGE)
+        terminals = t.rec[stacks, STACKS_TERMINALS]
+        start = numba.int64(t.rec[terminals, REC_START])
+        for i in range(t.rec[terminals, REC_SIZE]):
+            after = call_scan_laid(t, stacks, numba.int64(t.heap[start + i]))
+            if after < DEAD:
+                return after
+            if after >= 0 and place[1] < queue.shape[0]:
+                place[1] = added(queue, seen, place[1], after)
+        place[0] += 1
     return numba.int64(0)

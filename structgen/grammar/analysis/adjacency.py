@@ -9,7 +9,7 @@ cannot be shown, positions are searched one by one (`viability`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from typing import Any
@@ -36,7 +36,7 @@ class Adjacency(Neighbours):
     """Whether terminals that may stand beside each other have spellings with which they do."""
 
     @cached_property
-    def _sampled(self) -> dict[int, tuple[npt.NDArray[np.int32], list[tuple[int, int]]]]:
+    def _sampled(self) -> dict[int, npt.NDArray[np.int32]]:
         return {}  # see `_samples`
 
     def is_safe(self) -> bool:
@@ -47,12 +47,10 @@ class Adjacency(Neighbours):
         is. What has begun while a longer lexeme is still possible is another matter: `Viability`
         looks at it when it is met.
         """
-        anything = np.ones(self._count, np.bool_)
-        spaces = [s for s in SEPARATORS if self._separates(s, anything)]
-        left_by = {s: self._left_by(s, anything) for s in spaces}
+        [left_by] = self._separated(np.ones((1, self._count), np.bool_))
         number, tails = self._tails
-        texts = _Texts(self, [spaces] * self._count, [*tails, *left_by.values()])
-        if not all(map(texts.has_one, range(self._count))):
+        texts = _Texts(self, [(*left_by,)] * self._count, [*tails, *left_by.values()])
+        if not texts.exist.all():
             return False
         follows = _Follows(self, texts, left_by)
         suits = np.zeros(len(tails) + 1, np.bool_)  # the last entry is for -1
@@ -165,7 +163,7 @@ class Adjacency(Neighbours):
         if self._ignored:
             wanted = [one | sum(1 << i for i in set(self._ignored)) for one in wanted]
         can = np.zeros((size, size), np.bool_)
-        can[-1] = [*map(texts.has_one, range(self._count)), True]
+        can[-1] = [*texts.exist.tolist(), True]
         following = matrix(wanted, size)
         for i in range(self._count) if of is None else of:
             follows, mine = _Follows(self, texts, left_by[i]), self._of(i)
@@ -185,12 +183,11 @@ class Adjacency(Neighbours):
 
         Ends: the states in which it may end, by the lookaheads that they leave.
         """
-        near = [self._near(i) for i in range(self._count)]
-        spaces = [[s for s in SEPARATORS if self._separates(s, some)] for some in near]
-        left_by = [
-            {space: self._left_by(space, some) for space in separate}
-            for some, separate in zip(near, spaces, strict=True)
-        ]
+        near = matrix(self._follow, self._count)  # what the lexer may look for just behind each
+        near[:, self._ignored] = True
+        near |= bool(self.spurious)
+        left_by = self._separated(near)
+        spaces = [(*left,) for left in left_by]
         number, tails = self._tails
         ends: list[dict[Left, set[int]]] = [{} for _ in spaces]
         for i, found in enumerate(ends):
@@ -203,13 +200,6 @@ class Adjacency(Neighbours):
         lefts = {left for behind in left_by for left in behind.values()}
         return _Texts(self, spaces, lefts.union(*ends)), left_by, ends
 
-    def _near(self, terminal: int) -> Flags:
-        """bool[n]: the terminals that the lexer may look for just behind a terminal."""
-        found: Flags = matrix([self._follow[terminal]], self._count)[0]
-        found[self._ignored] = True
-        found[:] |= bool(self.spurious)
-        return found
-
     def _rid_of_rivals(self, terminal: int) -> set[tuple[int, Left]]:
         """(state, lookaheads left): a few equal bytes end the terminal, leaving no others.
 
@@ -217,14 +207,13 @@ class Adjacency(Neighbours):
         """
         rivals = self._beside[terminal].copy()
         rivals[terminal] = False
-        mine, pending = self._of(terminal), np.zeros(0, np.int32)
+        mine, pending = self._of(terminal), np.zeros(0, np.int64)
         found: set[tuple[int, Left]] = set()
         seen: set[tuple[bytes, bytes]] = set()
         for after, left, ended, barred in self._by_equal_bytes:
             kinds = np.flatnonzero(ended[terminal] & ~barred[rivals].any(axis=0)).tolist()
-            if kinds and rivals.any() and not len(pending):
-                reached = distinct(self._no_match[np.isin(self._terminal, np.flatnonzero(rivals))])
-                pending = reached[(reached != SATISFIED) & (reached != VIOLATED)]
+            if kinds and not len(pending):
+                pending = np.flatnonzero(self._undecided[rivals].any(axis=0))
             for kind in kinds:
                 behind, others = after[mine, kind], left[pending, kind]
                 key = behind.tobytes(), others.tobytes()
@@ -236,6 +225,15 @@ class Adjacency(Neighbours):
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
                     lefts = frozenset({lookahead, *others.tolist()} - {SATISFIED})
                     found.add((mine.start + state, lefts))
+        return found
+
+    @cached_property
+    def _undecided(self) -> Flags:
+        """bool[terminals, lookahead states]: in which ones it is open whether each matches."""
+        found = np.zeros((self._count, len(self._tables.watch)), np.bool_)
+        mine = slice(0, self._bounds[-1])
+        found[self._terminal[mine], self._no_match[mine]] = True
+        found[:, [SATISFIED, VIOLATED]] = False
         return found
 
     def _ends_behind(self, after: Any) -> Flags:
@@ -256,8 +254,7 @@ class Adjacency(Neighbours):
         for _ in range(2):
             after, left = steps[-1]
             steps.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
-        firsts = np.searchsorted(self._terminal, np.arange(self._count))
-        mine = slice(0, int(np.searchsorted(self._terminal, self._count)))
+        firsts, mine = self._bounds[:-1], slice(0, self._bounds[-1])
         open_yet = (self._no_match[mine] != SATISFIED) & (self._no_match[mine] != VIOLATED)
         found = []
         for after, left in steps:
@@ -271,31 +268,47 @@ class Adjacency(Neighbours):
         """int32[n]: what behind a text is left of "this terminal does not match", for each."""
         return self._behind(space)[self._no_match[self._start]]
 
-    def _separates(self, space: bytes, near: Flags) -> bool:
-        """Whether white space is always read as ignored, if terminals in `near` are looked for."""
-        reader = next((i for i in self._ignored if self._matches(i, space)), None)
-        if reader is None:
-            return False
-        taken = (self._left_before(space)[:reader] == VIOLATED) & near[:reader]
-        return not (self._ordered and taken.any())
+    def _separated(self, near: Flags) -> list[dict[bytes, Left]]:
+        """For rows of terminals what white space leaves that is always read as ignored there.
 
-    def _left_by(self, space: bytes, near: Flags) -> Left:
-        """The lookaheads that white space leaves that is read so."""
-        reader = next(i for i in self._ignored if self._matches(i, space))
-        left = {int(self._no_longer[self._state(reader, space)])}
-        if self._ordered:
-            left.update(self._left_before(space)[:reader][near[:reader]].tolist())
-        return frozenset(left - {SATISFIED})
+        near: bool[k, n], the terminals that are looked for, k times.
+        """
+        found: list[dict[bytes, Left]] = [{} for _ in near]
+        for space in SEPARATORS:
+            reader = next((i for i in self._ignored if self._matches(i, space)), None)
+            if reader is None:
+                continue
+            left, own = (
+                self._left_before(space)[:reader],
+                self._no_longer[self._state(reader, space)],
+            )
+            some = np.flatnonzero(left != SATISFIED) if self._ordered else np.zeros(0, np.int64)
+            left, beside = left[some], near[:, some]
+            for i in np.flatnonzero(~beside[:, left == VIOLATED].any(axis=1)).tolist():
+                found[i][space] = frozenset({own, *left[beside[i]].tolist()} - {SATISFIED})
+        return found
 
     def _undone(self, tail: Left, text: bytes) -> bool:
         """Whether a text satisfies all lookaheads."""
-        after = self._behind(text)
-        return all(after[lookahead] == SATISFIED for lookahead in tail)
+        satisfied = self._satisfied_behind.get(text)
+        if satisfied is None:
+            found = np.flatnonzero(self._behind(text) == SATISFIED).tolist()
+            satisfied = self._satisfied_behind[text] = frozenset(found)
+        return tail <= satisfied
+
+    @cached_property
+    def _satisfied_behind(self) -> dict[bytes, Left]:
+        return {}  # the lookaheads that texts satisfy, see `_undone`
 
     def _of(self, terminal: int) -> slice:
         """The states of a terminal."""
-        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1)).tolist()
-        return slice(first, last)
+        return slice(*self._bounds[terminal : terminal + 2])
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """Where the states of each terminal begin, and where those of the last end."""
+        found: list[int] = np.searchsorted(self._terminal, np.arange(self._count + 1)).tolist()
+        return found
 
     def _always_leads_to(self, terminal: int, good: Flags) -> bool:
         """Whether each state in which a terminal can still end leads to one of the good ones."""
@@ -326,7 +339,7 @@ class Adjacency(Neighbours):
 
         bool[states], bool[states, classes].
         """
-        first, last = np.searchsorted(self._terminal, (terminal, terminal + 1))
+        first, last = self._bounds[terminal : terminal + 2]
         one, two = self._common
         mine = self._terminal[one] == terminal
         one, two = one[mine], two[mine]
@@ -346,30 +359,61 @@ class Adjacency(Neighbours):
             np.logical_or.at(taking, mine, then[its])
         return taken, taking
 
-    def _short_texts(self, terminal: int, lookaheads: npt.NDArray[np.int32]) -> Iterator[Text]:
-        """Some short texts that are read as the terminal wherever it may stand.
+    def _satisfied_by(
+        self,
+        terminal: int,
+        lookaheads: npt.NDArray[np.int32],
+        spaces: npt.NDArray[np.int32],
+        most: int,
+    ) -> list[Flags]:
+        """bool[lookaheads], k of them: which ones the first `most` texts of a terminal satisfy.
 
-        Of each the lookahead states behind it, from some of them.
+        Of those that are read as the terminal wherever it may stand; rows that differ. spaces:
+        int32[n, lookahead states], the states behind white space that may follow a text.
         """
         if terminal in self.embedded:
-            yield from (self._behind(text)[lookaheads] for text in self.embedded[terminal])
-            return
-        rivals = self._rivals[terminal]
-        begun = lookaheads
+            listed = [self._behind(text)[lookaheads] for text in self.embedded[terminal][:most]]
+            return self._satisfied(listed, spaces)
+        rivals, begun = self._rivals[terminal], lookaheads
         if rivals:
             begun = np.concatenate([self._no_match[self._start[rivals]], lookaheads])
-        texts, ending = self._samples(terminal)
+        texts = self._samples(terminal)
+        if self._renames[terminal]:
+            return self._satisfied(self._left_unrenamed(terminal, texts, begun, most), spaces)
         left = np.empty((len(texts), len(begun)), np.int32)
-        left[0], known, left_by_texts = begun, 1, kernels("grammar.terminals").left_by_texts
-        for text, last in ending:
-            if last > known:
-                left_by_texts(self._watch, texts, known, last, left)
-                known = last
-            if rivals and (left[text, : len(rivals)] == VIOLATED).any():
-                continue
-            spelled = self._spelled(texts, text) if self._renames[terminal] else b""
+        count = len(spaces) + 1
+        rows = np.empty((count * min(most, len(texts)) + 1, len(lookaheads)), np.uint8)
+        found = kernels("grammar.terminals").rows_of_texts(
+            self._watch, texts, self._ends, begun, spaces, len(rivals), most, left, rows
+        )
+        return [*rows[:found].view(np.bool_)]
+
+    @staticmethod
+    def _satisfied(left: Iterable[Text], spaces: npt.NDArray[np.int32]) -> list[Flags]:
+        """The rows for texts behind which these lookahead states are left."""
+        rows = [behind == SATISFIED for one in left for behind in (one, *spaces[:, one])]
+        return [*{row.tobytes(): row for row in rows}.values()]
+
+    def _left_unrenamed(
+        self, terminal: int, texts: npt.NDArray[np.int32], begun: Text, most: int
+    ) -> list[Text]:
+        """The lookahead states that texts of a pattern leave that are no literals, `most` of them.
+
+        begun: those to begin from, of rivals first.
+        """
+        rivals, found = len(self._rivals[terminal]), list[Text]()
+        left = np.empty((len(texts), len(begun)), np.int32)
+        left[0] = begun
+        kernels("grammar.terminals").left_by_texts(self._watch, texts, 1, len(texts), left)
+        taken = (left[:, :rivals] == VIOLATED).any(axis=1) | (self._ends[texts[:, 0]] == 0)
+        taken[0] = True
+        for text in np.flatnonzero(~taken).tolist():
+            spelled = self._spelled(texts, text)
             if not any(self._matches(i, spelled) for i in self._renames[terminal]):
-                yield left[text, len(rivals) :]
+                found.append(left[text, rivals:])
+                if len(found) == most:
+                    break
+        return found
 
     @cached_property
     def _rivals(self) -> list[list[int]]:
@@ -382,11 +426,8 @@ class Adjacency(Neighbours):
             found[terminal] = [i for i in beside if kin.isdisjoint((i, *self._within[i]))]
         return found
 
-    def _samples(self, terminal: int) -> tuple[npt.NDArray[np.int32], list[tuple[int, int]]]:
-        """Short texts of a terminal (see `short_texts` of kernels).
-
-        And those that can end, each with where the longer ones begin.
-        """
+    def _samples(self, terminal: int) -> npt.NDArray[np.int32]:
+        """Short texts of a terminal (see `short_texts` of kernels)."""
         found = self._sampled.get(terminal)
         if found is None:
             texts, mine = np.empty((MOST_SAMPLES, 4), np.int32), self._of(terminal)
@@ -394,11 +435,7 @@ class Adjacency(Neighbours):
             count = kernels("grammar.terminals").short_texts(
                 self._tables.next, self._ends, first, texts, seen
             )
-            texts = texts[:count].copy()
-            ending = np.flatnonzero(self._ends[texts[:, 0]])
-            lasts = np.searchsorted(texts[:, 3], texts[ending, 3], side="right")
-            pairs = [*zip(ending.tolist(), lasts.tolist(), strict=True)]
-            found = self._sampled[terminal] = texts, pairs[1:] if self._ends[first] else pairs
+            found = self._sampled[terminal] = texts[:count].copy()
         return found
 
     def _spelled(self, texts: npt.NDArray[np.int32], text: int) -> bytes:
@@ -451,65 +488,50 @@ class _Texts:
     """
 
     def __init__(
-        self, of: Adjacency, spaces: Sequence[Sequence[bytes]], lefts: Iterable[Left]
+        self, of: Adjacency, spaces: Sequence[tuple[bytes, ...]], lefts: Iterable[Left]
     ) -> None:
         """spaces: what may be behind the texts of each terminal. lefts: all that will be asked."""
         lookaheads = sorted(frozenset[int]().union(*lefts))
         self._columns = {lookahead: column for column, lookahead in enumerate(lookaheads)}
-        behind = {
-            some: [*{one.tobytes(): one for one in map(of._behind, some)}.values()]
-            for some in {(*some,) for some in spaces}
-        }
-        self._more = [
-            self._distinct(of, i, behind[(*some,)], np.array(lookaheads, np.int32))
-            for i, some in enumerate(spaces)
-        ]
-        self._made: list[list[Flags]] = [[] for _ in spaces]
+        self._of, self._lookaheads = of, np.array(lookaheads, np.int32)
+        self._spaces = spaces
+        self._behind = {some: self._behind_spaces(some) for some in {*self._spaces}}
+        self._every: dict[int, list[Flags]] = {}  # by terminal, see `_rows`
         self._suiting: dict[Left, int] = {}
         self._tried: dict[tuple[Left, int], bool] = {}
 
-    @staticmethod
-    def _distinct(
-        of: Adjacency, terminal: int, spaces: list[Text], lookaheads: npt.NDArray[np.int32]
-    ) -> Iterator[list[Flags]]:
-        """bool[lookaheads]: which ones a text satisfies, for texts of a terminal that differ so.
+    def _behind_spaces(self, spaces: Iterable[bytes]) -> npt.NDArray[np.int32]:
+        """int32[k, lookahead states]: the states behind some white space, what differs of them."""
+        found = {one.tobytes(): one for one in map(self._of._behind, spaces)}
+        rows = [one[None] for one in found.values()]
+        return np.concatenate([np.zeros((0, len(self._of._violated_at_end)), np.int32), *rows])
 
-        Each time those of one text, with different white space. spaces: see `Neighbours._behind`.
+    def _rows(self, terminal: int, most: int) -> list[Flags]:
+        """bool[lookaheads], k of them: which ones texts of a terminal satisfy, rows that differ.
+
+        most: texts to look at.
         """
-        seen: set[bytes] = set()
-        known: set[bytes] = set()
-        for after in of._short_texts(terminal, lookaheads):
-            if (key := after.tobytes()) in known:
-                continue
-            known.add(key)
-            fresh = []
-            for left in (after, *(space[after] for space in spaces)):
-                satisfied = left == SATISFIED
-                key = satisfied.tobytes()
-                if key not in seen:
-                    seen.add(key)
-                    fresh.append(satisfied)
-            yield fresh
+        behind = self._behind[self._spaces[terminal]]
+        return self._of._satisfied_by(terminal, self._lookaheads, behind, most)
 
-    def has_one(self, terminal: int) -> bool:
-        """Whether a terminal has a text."""
-        if not self._made[terminal]:
-            self._made[terminal] += next(self._more[terminal], ())
-        return bool(self._made[terminal])
+    @cached_property
+    def exist(self) -> Flags:
+        """bool[n]: which terminals have a text."""
+        return np.bincount(self._first[0], minlength=len(self._spaces)) > 0
 
     @cached_property
     def _first(self) -> tuple[Any, Flags]:
         """The terminal of each first text, and which lookaheads it satisfies."""
-        made = [self._made[i] if self.has_one(i) else [] for i in range(len(self._made))]
+        made = [self._rows(i, 1) for i in range(len(self._spaces))]
+        listed = np.array([*chain.from_iterable(made)], np.bool_)
         owner = np.repeat(np.arange(len(made)), [*map(len, made)])
-        suit = np.array([*chain.from_iterable(made)], np.bool_)
-        return owner, suit.reshape(len(owner), len(self._columns))
+        return owner, listed.reshape(len(owner), len(self._columns))
 
     def that_suit(self, left: Left) -> int:
         """The terminals of which a first text satisfies all lookaheads, as a bit mask."""
         found = self._suiting.get(left)
         if found is None:
-            suiting = np.zeros(len(self._made), np.uint8)
+            suiting = np.zeros(len(self._spaces), np.uint8)
             owner, suit = self._first
             suiting[owner[suit[:, self._columns_of(left)].all(axis=1)]] = 1
             found = int.from_bytes(np.packbits(suiting, bitorder="little").tobytes(), "little")
@@ -520,19 +542,14 @@ class _Texts:
         """Whether any text of a terminal satisfies all lookaheads."""
         key = (left, terminal)
         if key not in self._tried:
+            if terminal not in self._every:
+                self._every[terminal] = self._rows(terminal, MOST_SAMPLES)
             columns = self._columns_of(left)
-            self._tried[key] = any(text[columns].all() for text in self._all(terminal))
+            self._tried[key] = any(row[columns].all() for row in self._every[terminal])
         return self._tried[key]
 
     def _columns_of(self, left: Left) -> list[int]:
         return [self._columns[lookahead] for lookahead in left]
-
-    def _all(self, terminal: int) -> Iterator[Flags]:
-        """All texts of a terminal, made as far as somebody iterates."""
-        yield from self._made[terminal]
-        for fresh in self._more[terminal]:
-            self._made[terminal] += fresh
-            yield from fresh
 
 
 class _Follows:

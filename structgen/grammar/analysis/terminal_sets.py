@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.kernels.build.loader import kernels
-from structgen.kernels.grammar.records import REC_SIZE, STACKS_TERMINALS
+from structgen.kernels.grammar.records import STACKS_TERMINALS
 from structgen.util.bits import ones
 
 SOME_SETS, MAX_SETS = 1 << 11, 1 << 15
 FEW_ITEMS = 500  # of a grammar whose supersets are found before its sets
 MOST_LOOKED_AT = 600  # sets of stacks
+AT_ONCE = 32  # of these
 MOST_INTS = 64  # in each of them
 EMPTY_ITEM = 0
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
@@ -202,31 +203,25 @@ def _reached_soon(automaton: GrammarPositions, items: Items, supersets: list[int
 
     No more are looked for when all supersets are among them, if these are given.
     """
-    k = kernels("grammar.tables")
+    k, terminals = kernels("grammar.tables"), kernels("grammar.terminals")
     ignored = sum(1 << i for i in range(items.terminals) if automaton.constant(k.T_IGNORED, i) == 1)
     missing = {superset | ignored for superset in supersets}
-    scan_each = kernels("grammar.terminals").scan_each
-    queue = [automaton.threads(automaton.start)[0][1]]
-    seen, out = set(queue), np.zeros(items.terminals, np.int64)
-    found: dict[int, tuple[int, int]] = {}  # by record of terminals: how many, and the set
-    for stacks in queue:
-        if automaton.field(stacks, REC_SIZE) > MOST_INTS:
+    queue, place = np.zeros(MOST_LOOKED_AT, np.int64), np.zeros(2, np.int64)
+    seen = np.full((4 * (1 << MOST_LOOKED_AT.bit_length()), 2), -1, np.int64)
+    queue[0] = automaton.threads(automaton.start)[0][1]
+    found: dict[int, int] = {}  # by record of terminals: the set
+    looked_at, answer = 0, 0
+    while looked_at < max(place[1], 1) and not (supersets and not missing):
+        if answer == terminals.TOO_LARGE:
             return []
-        if supersets and not missing:
-            break
-        record = automaton.field(stacks, STACKS_TERMINALS)
-        if record not in found:
-            allowed, wanted = automaton.record(record), 0
-            for terminal in allowed:
-                wanted |= 1 << terminal
-            found[record] = len(allowed), wanted
-            missing.discard(wanted)
-        automaton.ask(scan_each, stacks, out)
-        for after in out[: found[record][0]].tolist():
-            if after >= 0 and after not in seen and len(queue) < MOST_LOOKED_AT:
-                seen.add(after)
-                queue.append(after)
-    return [*dict.fromkeys(wanted for _, wanted in found.values())]
+        answer = automaton.ask(terminals.reached, queue, seen, place, AT_ONCE, MOST_INTS)
+        done = int(place[0])
+        for record in automaton.tables.rec[queue[looked_at:done], STACKS_TERMINALS].tolist():
+            if record not in found:
+                found[record] = _as_mask(automaton.record(record))
+                missing.discard(found[record])
+        looked_at = done
+    return [*dict.fromkeys(found.values())]
 
 
 def _words(sets: list[int], count: int) -> npt.NDArray[np.uint64]:

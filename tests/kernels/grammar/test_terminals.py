@@ -187,6 +187,24 @@ def test_short_texts_lead_to_their_states_and_lookaheads(
     one_byte = {(kind,) for kind in range(CLASSES) if nexts[first, kind] >= 0}
     assert {text for text in spelled if len(text) == 1} == one_byte
 
+    # What they satisfy (0), with white space behind them as well, but not those that violate (1)
+    # what the last state, as a rival, has to be.
+    begun = np.array([len(nexts) - 1, *range(len(nexts))], np.int32)
+    space = np.ascontiguousarray(watch[:1])
+    ends[last - 1] = 0
+    for most in (1, count):
+        rows = np.zeros((2 * count + 1, len(nexts)), np.uint8)
+        texts_left = np.zeros((count, len(begun)), np.int32)
+        some = k.rows_of_texts(watch, texts[:count], ends, begun, space, 1, most, texts_left, rows)
+        listed = zip(left[1:].tolist(), texts[1:count, 0].tolist(), strict=True)
+        fine = [row for row, state in listed if ends[state] and row[-1] != 1]
+        wanted = dict.fromkeys(
+            tuple(int(one == 0) for one in behind)
+            for row in fine[:most]
+            for behind in (row, space[0][row].tolist())
+        )
+        assert [*map(tuple, rows[:some].tolist())] == [*wanted]
+
 
 @given(st.lists(st.lists(st.integers(0, CLASSES - 1), max_size=4), min_size=1, max_size=12))
 def test_words_are_read_by_the_states_of_what_may_follow(listed: list[list[int]]) -> None:
