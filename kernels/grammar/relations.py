@@ -71,6 +71,22 @@ def add(rows, terminal, row):  # type: ignore[no-untyped-def]
     return grown
 
 
+@inlined
+def read_on(parts, at, end, before, found, row, other):  # type: ignore[no-untyped-def]
+    """Set `row` to the terminals with which a sequence can end that begins with a terminal."""
+    put_one(row, parts[at])
+    for i in range(at + 1, end):
+        part = numba.int64(parts[i])
+        if part < 0:
+            base = (-1 - part) * before.shape[0]
+            put(other, row)
+            join_behind(found[base : base + before.shape[0]], other, row)
+        elif meet(row, before[part]):
+            put_one(row, part)
+        else:
+            row[:] = 0
+
+
 @lean(INT(*RULES, BITS_2, BITS_2, BITS_2, I64, I64))
 def relate(rules, alternatives, parts, before, found, scratch, grown, seen):  # type: ignore[no-untyped-def]
     """Set the relations of all rules, a least fixed point: 0.
@@ -118,19 +134,7 @@ def relate(rules, alternatives, parts, before, found, scratch, grown, seen):  # 
                     continue
                 # From the first terminal on that alone matters.
                 read = numba.int64(parts[at])
-                put_one(row, read)
-                for i in range(at + 1, end):
-                    part = numba.int64(parts[i])
-                    if part < 0:
-                        base = (-1 - part) * count
-                        put(other, row)
-                        join_behind(found[base : base + count], other, row)
-                    else:
-                        can = meet(row, before[part])
-                        if can:
-                            put_one(row, part)
-                        else:
-                            row[:] = 0
+                read_on(parts, at, end, before, found, row, other)
                 for terminal in range(count):
                     can = has(before[read], terminal)
                     if at > begins:

@@ -107,7 +107,7 @@ class Relations:
             return False
         start = self._names.index(self._grammar.start)
         relation = unpacked(self._found[start * self._size :][: self._size], self._size)
-        whole: npt.NDArray[np.bool_] = (relation & self.steps[:, -1]).any(axis=1)
+        whole = np.logical_or.reduce(relation & self.steps[:, -1], axis=1)
         can_end = self.steps[:-1, -1]
         last[start][self._ignored] = True  # and last, too
         first = [*self._ignored, -1]  # what is ignored may come first
