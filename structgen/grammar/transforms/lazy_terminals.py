@@ -40,7 +40,7 @@ from structgen.regular.expressions.nodes import (
     SubAutomaton,
     Words,
 )
-from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, concat, words
+from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, concat, repeat, words
 from structgen.spec.base import MachineSpec
 from structgen.util.bits import ones
 
@@ -100,7 +100,7 @@ def is_free(terminal: Terminal) -> bool:
 
 
 def _with_free_terminals(grammar: Grammar) -> Grammar:
-    """Terminals may end anywhere if nothing that can follow begins with a character of theirs."""
+    """Terminals may end anywhere if nothing that can follow begins so that they could be longer."""
     numbers = {name: i for i, name in enumerate(grammar.terminals)}
     listed = list(grammar.terminals.values())
     if all(is_free(t) for t in listed):
@@ -115,12 +115,17 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
         behind = follow[i] | ignored
         if ignored >> i & 1:
             behind = (1 << len(listed)) - 1
-        inside = _alphabet(terminal.longer)
-        if inside is not None and not any(
-            (begin := first(j)) is None or inside & begin for j in ones(behind)
+        begins = [first(j) for j in ones(behind)]
+        if _is_apart(_alphabet(terminal.longer), begins) or (
+            is_large(terminal.language) and _is_apart(_continuing(terminal), begins)
         ):
             terminals[terminal.name] = replace(terminal, longer=EMPTY)
     return replace(grammar, terminals=terminals)
+
+
+def _is_apart(some: CharSet | None, others: list[CharSet | None]) -> bool:
+    """Whether characters are not among any of others, which may be unknown."""
+    return some is not None and not any(other is None or some & other for other in others)
 
 
 def _first(terminal: Terminal) -> CharSet | None:
@@ -148,6 +153,46 @@ def _alphabet(language: Regex) -> CharSet | None:
         case SubAutomaton() if (whole := _all_that_matches(language)) is not None:
             return _alphabet(whole)
     return NONE if language is EPSILON else None
+
+
+def _continuing(terminal: Terminal) -> CharSet | None:
+    """The characters behind a text of a terminal with which a longer one goes on, or more.
+
+    Of the language without its counts, which has all that it has. None where that is not known.
+    """
+    try:
+        todo = [alt(_uncounted(terminal.language), _uncounted(terminal.longer))]
+    except ValueError:
+        return None
+    found, seen = NONE, set(todo)
+    while todo:
+        if len(seen) > MOST_STATES:
+            return None
+        state = todo.pop()
+        for chars, after in state.steps():
+            if state.nullable:
+                found |= chars
+            if after not in seen:
+                seen.add(after)
+                todo.append(after)
+    return found
+
+
+def _uncounted(language: Regex) -> Regex:
+    """A language with at least its texts, in which nothing is counted. ValueError if unknown."""
+    match language:
+        case Repeat():
+            return repeat(_uncounted(language.body), min(language.low, 1))
+        case Concat():
+            return concat(*map(_uncounted, language.parts_in_order))
+        case Alt():
+            return alt(*map(_uncounted, language.parts))
+        case SubAutomaton():
+            whole = _all_that_matches(language)
+            if whole is None:
+                raise ValueError(language)
+            return _uncounted(whole)
+    return language
 
 
 @lru_cache(maxsize=256)
