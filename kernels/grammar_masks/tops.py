@@ -6,6 +6,10 @@ byte, and what returns to it goes no further, but is noted. There are only so ma
 token may lead to stacks of its own. Where the tops read nothing, and something has returned to what
 is left out, the stacks are read, from the last byte on behind which they are known: if any lexeme
 could be made of the bytes at all.
+
+Stacks on whose tops rules are called, with something behind each, read what others do that call the
+same rules, but for the bytes with which what is behind them begins. So most steps are looked up for
+some that stand for all of these (`alike`).
 """
 
 from __future__ import annotations
@@ -13,7 +17,13 @@ from __future__ import annotations
 from structgen.kernels.build.decorators import folded, inlined, inner
 from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.indentation import call_scan_any
-from structgen.kernels.grammar.items import call_closure
+from structgen.kernels.grammar.items import (
+    END_ITEM,
+    call_closure,
+    call_items_of,
+    call_union_items,
+    goto,
+)
 from structgen.kernels.grammar.lexer import (
     VIOLATED,
     call_endings,
@@ -21,11 +31,14 @@ from structgen.kernels.grammar.lexer import (
     call_next_lookaheads,
 )
 from structgen.kernels.grammar.records import (
+    ITEMS_NON_EMPTY,
+    ITEMS_NULLABLE,
     ITEMS_TERMINALS,
     REC_SIZE,
     REC_START,
     STACKS_COST,
     STACKS_LEXER,
+    STACKS_TERMINALS,
 )
 from structgen.kernels.grammar.stacks import call_closed, call_union_closed, stacks_of
 from structgen.kernels.grammar.step import (
@@ -40,10 +53,14 @@ from structgen.kernels.grammar.step import (
     unpack,
 )
 from structgen.kernels.grammar.tables import (
+    AFTER,
+    BEHIND,
     CHECKED,
     CLASS,
+    FIRST,
     GRAMMAR,
     GROUPS,
+    IN,
     INT,
     LEX,
     LEXER,
@@ -83,9 +100,18 @@ from structgen.kernels.grammar_masks.tries import (
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
-# Tags of keys in the memo: tops after a byte, lexemes after a byte, stacks of one item set.
-TOPS_AFTER, LEXEMES_AFTER, TOP = 5 << 56, 6 << 56, 7 << 56
+# Tags of keys in the memo: tops after a byte, lexemes after a byte, stacks of one item set, item
+# sets and stacks that stand for others.
+TOPS_AFTER, LEXEMES_AFTER, TOP, ITEMS_LIKE, STACKS_LIKE = (
+    5 << 58,
+    6 << 56,
+    7 << 56,
+    1 << 56,
+    3 << 56,
+)
+SINGLE = 1 << 48  # marks tops of one thread: lexer state << 24 | stacks; others are THREADS records
 LEFT_OUT = 1  #: in what `tops_of` writes: some threads or stacks are left out; alone: all are
+RETURNS = -22  #: what lies below a top may come to the top
 BY_TOPS = -1  #: in sizes[WALKED]: the walk that has been stopped is this one
 
 
@@ -166,6 +192,20 @@ def last_below(t, stacks):  # type: ignore[no-untyped-def]
     return last
 
 
+@folded(INT(GRAMMAR, PARTS_T, INT, INT))
+def one_top(t, p, item_set, below):  # type: ignore[no-untyped-def]
+    """The closed stacks of one item set on others; DEAD, or a code."""
+    key = numba.int64(TOP) | (item_set << 28) | below
+    found = find(p.memo, key)
+    if found == UNKNOWN:
+        base = region(t, GROUPS)
+        t.work[base], t.work[base + 1] = item_set, below
+        found = call_closed(t, numba.int64(1))
+        if found >= DEAD:
+            found = note(p, key, found)
+    return found
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def top_of(t, p, lexer, stacks, last):  # type: ignore[no-untyped-def]
     """The item sets on top of closed stacks, as closed stacks on the bottom; DEAD, or a code.
@@ -184,13 +224,7 @@ def top_of(t, p, lexer, stacks, last):  # type: ignore[no-untyped-def]
             count += 1
     if count != 1:
         return call_closed(t, count)
-    key = numba.int64(TOP) | (numba.int64(t.work[base]) << 28) | numba.int64(t.work[base + 1])
-    found = find(p.memo, key)
-    if found == UNKNOWN:
-        found = call_closed(t, count)
-        if found >= DEAD:
-            found = note(p, key, found)
-    return found
+    return one_top(t, p, numba.int64(t.work[base]), numba.int64(t.work[base + 1]))
 
 
 @inner(INT(GRAMMAR, INT, INT, INT))
@@ -219,16 +253,27 @@ def written(t, count, left_out):  # type: ignore[no-untyped-def]
     """The threads in region REACHED as one number: what `tops_of` returns."""
     found = packed(t, count)
     if found >= 0:
-        found = record_of(t, found)
+        if found < SEVERAL and max(found >> 31, found & LOW) < 1 << 24:
+            found = SINGLE | (found >> 31 << 24) | (found & LOW)
+        else:
+            found = record_of(t, found)
     return found if found < DEAD else ((found + 1) << 1) | left_out
+
+
+@inlined
+def place_of_tops(t, tops):  # type: ignore[no-untyped-def]
+    """The position of tops that `written` wrote."""
+    if tops & SINGLE == 0:
+        return position_at(t, tops)
+    return ((tops ^ SINGLE) >> 24 << 31) | (tops & 0xFFFFFF)
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def tops_of(t, p, at):  # type: ignore[no-untyped-def]
     """The threads of a position with the tops of their stacks; or a code.
 
-    Their THREADS record, DEAD without any, + 1, times 2; 1 more if some have been left out: those
-    with lookaheads are.
+    Their number, DEAD without any, + 1, times 2; 1 more if some have been left out: those with
+    lookaheads are.
     """
     threads, count, left_out = unpack(t, at), numba.int64(0), numba.int64(0)
     read = region(t, READ)
@@ -253,17 +298,185 @@ def shows_bottom(t, p, stacks):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def begin_on(t, p, count, pair, byte_class):  # type: ignore[no-untyped-def]
+    """Add what is read when a byte begins a lexeme on a top to region REACHED.
+
+    pair: stacks below << 31 | item set. Returns the number of threads there now, or a code.
+    """
+    bare = numba.int64(t.rec[pair & LOW, ITEMS_NON_EMPTY])
+    if bare < 0:
+        return count
+    stacks = one_top(t, p, bare, pair >> 31)
+    if stacks < 0:
+        return count if stacks == DEAD else stacks
+    lexer = call_next_lexer(t, numba.int64(t.rec[stacks, STACKS_LEXER]), byte_class)
+    if lexer < 0:
+        return count if lexer == DEAD else lexer
+    return reach_top(t, count, lexer, stacks)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def begin_behind(t, p, count, pair, terminal_class):  # type: ignore[no-untyped-def]
+    """`begin_on` for all tops there are once a terminal has been read on a top.
+
+    pair: as there; terminal_class: terminal << 8 | the class of the byte. Returns the number of
+    threads, RETURNS where what lies below may be among the tops, or a code.
+    """
+    terminal, byte_class = terminal_class >> 8, terminal_class & 255
+    if fixed(t, T_IGNORED, terminal) == 1:
+        return begin_on(t, p, count, pair, byte_class)
+    place, below, returns = goto(t, pair & LOW, terminal), pair >> 31 << 31, False
+    if place <= 0:
+        return place if place < 0 else count
+    level = numba.int64(t.heap[place])
+    if level >= 0:
+        returns = t.rec[level, ITEMS_NULLABLE] == 1
+        count = begin_on(t, p, count, below | level, byte_class)
+    for k in range(t.heap[place + 1] if count >= 0 else 0):
+        inside, back = t.heap[place + 2 + 2 * k], t.heap[place + 3 + 2 * k]
+        under = below if t.rec[back, ITEMS_NON_EMPTY] < 0 else p.sizes[BOTTOM] << 31
+        count = begin_on(t, p, count, under | inside, byte_class)
+        if count >= 0 and t.rec[inside, ITEMS_NULLABLE] == 1:
+            returns = returns or t.rec[back, ITEMS_NULLABLE] == 1
+            count = begin_on(t, p, count, below | back, byte_class)
+        if count < 0:
+            return count
+    return numba.int64(RETURNS) if returns and count >= 0 else count
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
+def begin_all(t, p, count, stacks, ends_class):  # type: ignore[no-untyped-def]
+    """`begin_behind` for each top of closed stacks and each of some terminals.
+
+    So no stacks are made that are left out at once. ends_class: TERMINALS << 8 | the class of the
+    byte. Returns what `begin_behind` does.
+    """
+    first = numba.int64(t.rec[ends_class >> 8, REC_START])
+    start = numba.int64(t.rec[stacks, REC_START])
+    for j in range(first, first + t.rec[ends_class >> 8, REC_SIZE]):
+        terminal_class = (numba.int64(t.heap[j]) << 8) | (ends_class & 255)
+        for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+            pair = (numba.int64(t.heap[i + 1]) << 31) | numba.int64(t.heap[i])
+            count = begin_behind(t, p, count, pair, terminal_class)
+            if count < 0:
+                return count
+    return count
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def items_like(t, p, item_set):  # type: ignore[no-untyped-def]
+    """The item set that stands for those that call the same rules, and what is behind these.
+
+    Both as item sets, the first << 28 | the second; 0 if an item calls no rule, or nothing need be
+    read behind it; or a code.
+    """
+    key = numba.int64(ITEMS_LIKE) | item_set
+    found = find(p.memo, key)
+    if found != UNKNOWN:
+        return found
+    base, count, behind = region(t, BEHIND), numba.int64(0), call_closure(t, numba.int64(0))
+    start = numba.int64(t.rec[item_set, REC_START])
+    for i in range(start, start + t.rec[item_set, REC_SIZE]):
+        item = numba.int64(t.heap[i])
+        if item <= END_ITEM or fixed(t, FIRST, item) < t.info[TERMINAL_COUNT]:
+            return note(p, key, numba.int64(0))
+        first = item  # of those that call the rule, which stand side by side
+        while fixed(t, FIRST, first - 1) == fixed(t, FIRST, item):
+            first -= 1
+        for one in (first, item):
+            t.work[region(t, IN)] = fixed(t, AFTER, one)
+            rest = call_closure(t, numba.int64(1))
+            if min(rest, behind) < 0:
+                return min(rest, behind)
+            if t.rec[rest, ITEMS_NULLABLE] == 1:
+                return note(p, key, numba.int64(0))
+            behind = call_union_items(t, behind, rest)
+        if count == 0 or t.work[base + count - 1] != first:
+            t.work[base + count] = first
+            count += 1
+    like = behind if behind < 0 else call_items_of(t, base, count)
+    return like if like < 0 else note(p, key, (like << 28) | behind)
+
+
+@inlined
+def ignores(t, stacks):  # type: ignore[no-untyped-def]
+    """Whether something that is ignored may stand on stacks, which it leaves as they are."""
+    terminals = t.rec[stacks, STACKS_TERMINALS]
+    start, found = numba.int64(t.rec[terminals, REC_START]), False
+    for i in range(start, start + t.rec[terminals, REC_SIZE]):
+        found = found or fixed(t, T_IGNORED, t.heap[i]) == 1
+    return found
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def stacks_like(t, p, stacks):  # type: ignore[no-untyped-def]
+    """Stacks that stand for those on whose tops the same rules are called, and what is behind.
+
+    Both as closed stacks, the first << 28 | the second; 0 if there are none; or a code.
+    """
+    key = numba.int64(STACKS_LIKE) | stacks
+    found = find(p.memo, key)
+    if found != UNKNOWN:
+        return found
+    if ignores(t, stacks):
+        return note(p, key, numba.int64(0))
+    groups, pairs, behind = region(t, GROUPS), numba.int64(0), numba.int64(0)
+    start = numba.int64(t.rec[stacks, REC_START])
+    for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
+        like = items_like(t, p, numba.int64(t.heap[i]))
+        if like <= 0:
+            return like if like < 0 else note(p, key, like)
+        t.work[groups + 2 * pairs] = like >> 28
+        t.work[groups + 2 * pairs + 1] = p.sizes[BOTTOM]
+        pairs += 1
+        rest = like & ((1 << 28) - 1)
+        behind = rest if behind == 0 else call_union_items(t, behind, rest)
+        if behind < 0:
+            return behind
+    like = call_closed(t, pairs)
+    below = like if like < 0 else one_top(t, p, behind, p.sizes[BOTTOM])
+    if below < 0:
+        return below if below < DEAD else note(p, key, numba.int64(0))
+    return note(p, key, (like << 28) | below if like != stacks else numba.int64(0))
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
+def alike(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
+    """The tops that stand for some in what they do with a byte, or these tops; or a code.
+
+    Others stand for them where with the byte no lexeme goes on, and no rule that is called on top
+    can have ended before it: what is behind it would begin with the byte.
+    """
+    if tops & SINGLE == 0:
+        return tops
+    like = stacks_like(t, p, tops & 0xFFFFFF)
+    if like <= 0:
+        return like if like < 0 else tops
+    after = call_next_lexer(t, (tops ^ SINGLE) >> 24, byte_class)
+    if after == DEAD:
+        behind = numba.int64(t.rec[like & ((1 << 28) - 1), STACKS_LEXER])
+        after = call_next_lexer(t, behind, byte_class)
+    if after != DEAD:
+        return after if after < 0 else tops
+    return tops ^ (tops & 0xFFFFFF) | (like >> 28) if like >> 28 < 1 << 24 else tops
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
     """The tops after a byte as `tops_of` writes them, or a code.
 
     Left out are stacks below the bottom, too, where something returns to them. least: records that
     stay below, whatever was below before (see `top_of`).
     """
+    if least == 0:
+        tops = alike(t, p, tops, byte_class)
+        if tops < 0:
+            return tops
     key = numba.int64(TOPS_AFTER) | (tops << 8) | byte_class
     known = find(p.memo, key)
     if known != UNKNOWN:
         return known
-    threads, read = unpack(t, position_at(t, tops)), region(t, READ)
+    threads, read = unpack(t, place_of_tops(t, tops)), region(t, READ)
     count, left_out = numba.int64(0), numba.int64(0)
     for i in range(threads):  # as `step.follow` does, with lookaheads left out
         lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
@@ -275,6 +488,12 @@ def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
             count = reach_top(t, count, after, stacks)
         for j in range(t.heap[ends]):
             own = call_next_lookaheads(t, numba.int64(t.heap[ends + 2 + 2 * j]), byte_class)
+            if own == 0 and count >= 0 and least == 0:
+                ends_class = (numba.int64(t.heap[ends + 1 + 2 * j]) << 8) | byte_class
+                more = begin_all(t, p, count, stacks, ends_class)
+                if more != RETURNS:
+                    count = more
+                    continue
             beyond = numba.int64(DEAD)
             if own >= 0:
                 beyond = call_scan_any(t, stacks, numba.int64(t.heap[ends + 1 + 2 * j]))
@@ -403,7 +622,7 @@ def loops_at(t, p, tops, at):  # type: ignore[no-untyped-def]
         return place_loops(t, p, at)
     checked = t.info[CHECKED]
     t.info[CHECKED] = NEVER  # only what is left out would be checked
-    found = place_loops(t, p, position_at(t, (tops >> 1) - 1))
+    found = place_loops(t, p, place_of_tops(t, (tops >> 1) - 1))
     t.info[CHECKED] = checked
     return found
 
