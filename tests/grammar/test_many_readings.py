@@ -91,16 +91,30 @@ def palindromes(middle: str) -> sg.Lark:
     return sg.Lark(f"start: p\np: /{middle}/ | {around}")
 
 
-@pytest.mark.parametrize("middle", ["[a-d]", "[a-e]", "e"])
-def test_stacks_are_read_where_their_tops_do_not_tell(middle: str) -> None:
+# Rules that end with what they began with, or with something else; some terminals are long.
+MIRRORED = {
+    "any letter around": palindromes("[a-d]"),
+    "any letter in the middle": palindromes("[a-e]"),
+    "one letter in the middle": palindromes("e"),
+    "nothing in the middle": palindromes("[a-c]?"),
+    "words around": sg.Lark('start: p\np: "e" | "ab" p "ba" | "b" p "a" | "ca" p "da" | "c" p p'),
+    "ignored letters": sg.Lark('start: p\np: "e" | "ab" p "ba" | "b" p "c"\n%ignore "d"'),
+    "rules that call another": sg.Lark(
+        'start: p | q\np: /[a-c]/ | "a" p "b" | "b" q "a" "d"?\nq: "d" | "c" p "c" | "a" q "e" q'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIRRORED)
+def test_stacks_are_read_where_their_tops_do_not_tell(name: str) -> None:
     """All texts of up to four letters are tokens, at places with other letters below the top."""
     words = ["".join(w) for n in range(1, 5) for w in product("abcde", repeat=n)]
     vocabulary = sg.Vocabulary([b"<end>", *(w.encode() for w in words)], eos_ids=[0])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(masks, "PATIENCE", 0)
         patched.setattr(masks, "MANY_RECORDS", -(1 << 30))
-        constraint = sg.compile(palindromes(middle), vocabulary)
-        for before in ("", "a", "ab", "abc", "abcd", "abcdd", "abe", "abccba"):
+        constraint = sg.compile(MIRRORED[name], vocabulary)
+        for before in ("", "a", "ab", "abc", "abcd", "abcdd", "abe", "abccba", "bba", "aba"):
             state = constraint.start
             for letter in before:
                 state = constraint.advance(state, words.index(letter) + 1)
