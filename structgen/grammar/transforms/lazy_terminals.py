@@ -40,7 +40,17 @@ from structgen.regular.expressions.nodes import (
     SubAutomaton,
     Words,
 )
-from structgen.regular.regex import EMPTY, EPSILON, INFINITE, Regex, alt, concat, repeat, words
+from structgen.regular.regex import (
+    EMPTY,
+    EPSILON,
+    INFINITE,
+    Regex,
+    alt,
+    concat,
+    literal,
+    repeat,
+    words,
+)
 from structgen.spec.base import MachineSpec
 from structgen.util.bits import ones
 
@@ -290,10 +300,24 @@ def _has_many_states(language: Regex) -> bool:
     try:
         for one in (whole, language):  # the first is found sooner, and has no more states
             if one is not None and _may_multiply(one):
-                explored((one,), MOST_STATES)
+                explored((_with_short_lists(one),), MOST_STATES)
     except BudgetError:
         return True
     return False
+
+
+def _with_short_lists(language: Regex) -> Regex:
+    """An expression with one word in place of each list whose automaton is made at once."""
+    match language:
+        case Words() if has_few_states(language):
+            return literal(min(language.members()))
+        case Repeat():
+            return repeat(_with_short_lists(language.body), language.low, language.high)
+        case Concat():
+            return concat(*map(_with_short_lists, language.parts_in_order))
+        case Alt():
+            return alt(*map(_with_short_lists, language.parts))
+    return language
 
 
 def _may_multiply(language: Regex) -> bool:
@@ -304,9 +328,9 @@ def _may_multiply(language: Regex) -> bool:
         case Alt():
             return any(map(_may_multiply, language.parts))
         case Concat():
-            behind = written(language)
+            behind = written(language, lists=False)
             for part in language.parts_in_order:
-                behind -= written(part)
+                behind -= written(part, lists=False)
                 counts = part.longest == INFINITE and behind > FEW_WRITTEN
                 if counts or _may_multiply(part):
                     return True

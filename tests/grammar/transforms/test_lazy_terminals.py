@@ -56,6 +56,12 @@ LISTS = {  # the same with lists of words
     "a pattern": (sg.Lark(f'start: ID (" " ID)*\nID: /{ANY}/'), *SPACED),
     "a rule in GBNF": (sg.Gbnf(f'root ::= id (" " id)*\nid ::= {LISTED}'), *SPACED),
     "a terminal with a list in it": (sg.Lark(f'start: ID\nID: "<" ({LISTED}) ">"'), *BRACKETED),
+    "a list between blanks": (
+        sg.Gbnf(f'root ::= "<" [a-z ]* ({LISTED}) [ \\n]* ">" [ \\n]*'),
+        f"<[a-z ]*({ANY})[ \\n]*>[ \\n]*",
+        [f"<name {NAMES[5]}\n> ", f"<{NAMES[0]}>"],
+        ["<name>", f"<{NAMES[0]}1>", NAMES[0]],
+    ),
     "a sequence in GBNF": (sg.Gbnf(f'root ::= "<" ({LISTED}) ">"'), *BRACKETED),
 }
 ALL = PATTERNS | LISTS
