@@ -85,6 +85,14 @@ def _joined(found: list[Any], *, joint: bool) -> Any:
     )
 
 
+def _is_broken(token: bytes) -> bool:
+    """Whether a token may end within a character, in UTF-8 or an escape."""
+    size = next((size for size, byte in enumerate(reversed(token), 1) if byte & 0xC0 != 0x80), 0)
+    lead = token[-size]
+    needed = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+    return size < needed or b"\\" in token
+
+
 class ByIdentity:
     """A lexer state as a key that is compared by identity.
 
@@ -373,13 +381,31 @@ class LexemeMasks:
         found = embedded.halves(self._engine, state) if _is_value(role) else None
         if found is None or role.surrogates:
             return None
-        joint, states = found
+        joint, free, states = found
         masks = [self.of(q) for q in states]
         if embedded.halves(self._engine, state) is None:  # now that all states between are known
             return None
         join = np.bitwise_and if joint else np.bitwise_or
         row = join.reduce([mask.row for mask in masks])
-        return LexemeMask(row, _joined([mask.lexeme_ends for mask in masks], joint=joint))
+        ends = _joined([mask.lexeme_ends for mask in masks], joint=joint)
+        if joint and free < self._shared_masks.longest:
+            self._forbid_broken(embedded, state, row, free)
+        return LexemeMask(row, ends)
+
+    def _forbid_broken(
+        self, embedded: embedded_dfa.EmbeddedDfa, state: int, row: Row, free: int
+    ) -> None:
+        """Clear the bits of tokens of more than `free` characters whose last one cannot go on.
+
+        Several automata may read the first bytes of a character, but no whole one in common.
+        """
+        engine, shared, text_of = self._engine, self._shared_masks, self._vocabulary.token_bytes
+        self._characters_begun(embedded.free_id(engine), escapes=embedded.role.escapes)
+        longer = shared.character_counts[embedded.role.escapes].most > free
+        tokens = np.flatnonzero(unpack(row, 32 * len(row)) & shared.seldom_whole & longer)
+        at = embedded.number(state) << 32 | engine.start & 0xFFFFFFFF
+        broken = [token for token in tokens.tolist() if _is_broken(text_of(token))]
+        forbid(row, [token for token in broken if engine.run(at, text_of(token))[0] < 0])
 
     # -- what walks need ------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from structgen.masks.bitmask import pack
 from structgen.masks.mask_cache import LexiconCache
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.regular.byte_groups import groups as all_groups
+from structgen.regular.utf8 import LAST_ASCII
 from structgen.util.arrays import with_room
 from structgen.util.per_object import per_object
 
@@ -157,6 +158,23 @@ class SharedMasks:
         """int64[nodes]: the groups of the characters below each node of the trie."""
         below: npt.NDArray[np.int64] = self.subtrees.at[:, kernels("trie.nodes").BELOW].copy()
         return below
+
+    @cached_property
+    def seldom_whole(self) -> npt.NDArray[np.bool_]:
+        """bool[32 * words]: the tokens that end beyond ASCII or have a backslash.
+
+        All others end with a whole character.
+        """
+        k, at = kernels("trie.nodes"), self.nodes.at
+        found = np.zeros(32 * self.words, np.bool_)
+        escapes = np.flatnonzero(at[:, k.NODE_BYTE] == ord("\\"))
+        depth = np.zeros(len(at) + 1, np.int64)
+        np.add.at(depth, escapes, 1)
+        np.add.at(depth, at[escapes, k.NODE_END], -1)
+        some = (np.cumsum(depth[:-1]) > 0) | (at[:, k.NODE_BYTE] >= LAST_ASCII + 1)
+        found[at[some & (at[:, k.NODE_TOKEN] >= 0), k.NODE_TOKEN]] = True
+        found[self.nodes.extra_token] = found[at[self.nodes.extra_node, k.NODE_TOKEN]]
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -28,6 +28,7 @@ _LEADS = (
     0xC2, 0xC3, 0xC4, 0xCC, 0xCE, 0xD0, 0xD4, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4, 0xEA, 0xEC, 0xEE, 0xEF,
     0xF0, 0xF1,
 )  # fmt: skip
+_BEFORE_SURROGATES, _LAST_SURROGATE = 0xD7FF, 0xDFFF
 _NEVER = 63  # the class of code points that no state reads
 
 
@@ -82,22 +83,18 @@ def needed(low: Ints, high: Ints, classes: Ints) -> UInt64s:
 @lru_cache(maxsize=4096)
 def whole(ranges: tuple[tuple[int, int], ...]) -> int:
     """Bits of the groups all of whose characters are in sorted ranges of code points."""
-    found = 0
-    begin, after = 0, -1
-    for low, high in (*ranges, (0x120000, 0x120000)):
-        if low == after or (after, low) == (0xD800, 0xE000):
-            after = high + 1
-            continue
-        found |= _between(begin, after - 1)
-        begin, after = low, high + 1
-    return found
+    return whole_of(np.array(ranges, np.int32).reshape(-1, 2))
 
 
-def _between(low: int, high: int) -> int:
-    """Bits of the groups within a range of code points."""
+def whole_of(ranges: Ints) -> int:
+    """`whole` of ranges as int32[k, 2]."""
+    if not len(ranges):
+        return 0
+    low, high = ranges.T
+    high = np.where(high == _BEFORE_SURROGATES, _LAST_SURROGATE, high)
+    begins = np.append(True, low[1:] != high[:-1] + 1)
+    low, high = low[begins], high[np.append(begins[1:], True)]
     first, last = _ends()
-    bits = 0
-    begin, end = np.searchsorted(first, low), np.searchsorted(last, high, "right")
-    if end > begin:
-        bits = (1 << (int(end) + 1)) - (1 << (int(begin) + 1))
-    return bits
+    at = low.searchsorted(first, "right") - 1  # the range in which each group may be
+    groups = np.flatnonzero((at >= 0) & (high[at] >= last)) + 1
+    return sum(1 << group for group in groups.tolist())

@@ -26,8 +26,9 @@ Where these would get too large, or a part has no table of states (`TooLargeErro
 found one by one in Python:
 
 - `SteppedSubAutomaton`: a single sub-automaton, as formats have.
-- `PairAutomaton`: two automata side by side, of a format and what else must hold, or of the
-  alternatives of a union.
+- `SideBySideAutomaton`: two automata of which no pair of states is dead, of a format and a limit,
+  or of the alternatives of a union.
+- `BesideAutomaton`: an automaton of this kind, and what else must hold.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
@@ -38,13 +39,13 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from functools import partial, reduce
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import as_repeat, repeat, repeat_counts
+from structgen.regular.expressions.build import as_repeat, repeat, repeat_counts, sub_automaton
 from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.expressions.nodes import (
     ANY,
@@ -78,7 +79,7 @@ from structgen.regular.lazy_dfa.counters import (
 )
 from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton, UnionAutomaton
+from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
@@ -211,13 +212,17 @@ def prepare(regex: Regex, count: int, *texts: str) -> None:
     """Pin the DFA of an expression; explore about `count` states, and the paths of texts."""
     if regex.longest == 0 or regex is ANY:
         return
-    automaton: RegexAutomaton | None = _cache.pin(regex, count, texts)
-    while automaton is not None:
+    waiting = [_cache.pin(regex, count, texts)]
+    for automaton in waiting:
         with automaton.lock:
-            automaton.explore_near(count)
+            both = automaton.halves(0)  # each has states of its own
+            if both is None:
+                automaton.explore_near(count)
             found = automaton.unbounded(0)
-        _explore_along(automaton, texts)
-        automaton = None if found is None else found.automaton
+        if both is None:
+            _explore_along(automaton, texts)
+        waiting += [] if found is None else [found.automaton]
+        waiting += [] if both is None else [part for _, part, _ in both.states]
 
 
 def _explore_along(automaton: RegexAutomaton, texts: Iterable[str]) -> None:
@@ -357,16 +362,19 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
-    if isinstance(regex, SubAutomaton):
+    if isinstance(regex, SubAutomaton) and not has_limit(regex):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
     parts: list[Any] = [*map(automaton_of, side_by_side(regex))]
-    if isinstance(regex, Alt) and parts:
-        either: RegexAutomaton = reduce(UnionAutomaton, parts)
-        return either
-    if parts and isinstance(parts[0], SteppedSubAutomaton) and isinstance(parts[1], TableAutomaton):
+    if parts and not isinstance(regex, And):
+        joint = isinstance(regex, SubAutomaton)
+        found: RegexAutomaton = parts.pop()
+        for part in reversed(parts):
+            found = SideBySideAutomaton(part, found, joint=joint)
+        return found
+    if parts and isinstance(parts[0], SteppedAutomaton) and isinstance(parts[1], TableAutomaton):
         return BesideAutomaton(*parts)
     return DerivedAutomaton(regex)
 
@@ -377,12 +385,19 @@ def _simplified(regex: Regex) -> Regex:
     return regex if regex.plain else without_redundant_bounds(regex)
 
 
+def has_limit(regex: Regex) -> bool:
+    """Whether a sub-automaton is two that are read side by side, see `SubAutomatonState`."""
+    return isinstance(regex, SubAutomaton) and hasattr(regex.state, "halves")
+
+
 def side_by_side(regex: Regex) -> list[Regex]:
     """What is read side by side where an expression has no table of states.
 
-    A format and all that must hold beside it, or the alternatives of a union, the plain ones as
-    one. Other expressions have none, nor has a union of more than MOST_BESIDE.
+    A format and its limit, or all that must hold beside it, or the alternatives of a union, the
+    plain ones as one. Other expressions have none, nor has a union of more than MOST_BESIDE.
     """
+    if has_limit(regex):
+        return [*map(sub_automaton, cast(Any, regex).state.halves)]
     regex = _simplified(regex)
     if isinstance(regex, Alt) and not regex.plain:
         plain = alt(*(part for part in regex.parts if part.plain))

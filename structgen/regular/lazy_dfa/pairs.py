@@ -12,8 +12,9 @@ and what is found is noted for all pairs on the way. A pair for which MAX_SEARCH
 looked at in vain counts as dead: that leaves out some texts and lets none in, and no state is a
 dead end, since from each pair that is kept one leads on that is nearer to an end.
 
-Where no pair behind a pair can be dead (`BesideAutomaton.halves`), what may follow is what either
-automaton says by itself; masks are then joined, and no pairs are explored for them.
+Where no pair behind a pair can be dead, what may follow is what either automaton says by itself;
+masks are then joined, and no pairs are explored for them (`halves`). So it is of unions, of formats
+with a limit (`SideBySideAutomaton`), and often beside patterns (`BesideAutomaton`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +44,7 @@ from structgen.regular.lazy_dfa.stepped import (
     StateFacts,
     SteppedAutomaton,
     SteppedSubAutomaton,
+    merged,
 )
 from structgen.util.arrays import with_room
 
@@ -77,13 +79,9 @@ class PairAutomaton(SteppedAutomaton):
         )
         self._states = np.full(ROOM, _NEW, np.int32)  # of each pair
         self._states[0] = 0
-        if not self._lives(0):
+        if not self._live(np.zeros(1, np.int32))[0]:
             raise TooLargeError
         super().__init__(0)
-
-    @abstractmethod
-    def _lives(self, pair: Pair) -> bool:
-        """Whether some text ends from a pair."""
 
     def _halves(self, pair: Pair) -> tuple[int, int]:
         one, other = self._pairs.halves[pair].tolist()
@@ -97,17 +95,33 @@ class PairAutomaton(SteppedAutomaton):
         if to.min(initial=0) == _NEW:
             self._judge(state, moves[to == _NEW])
             to = self._states[pairs]
-        found = np.column_stack((moves[:, :2], to))
-        return found if to.min(initial=0) >= 0 else found[to >= 0]
+        return merged(moves, to)
 
     def _judge(self, state: int, moves: Array) -> None:
         """Give the new pairs that some moves lead to numbers, as far as they are live."""
         pairs, first = np.unique(moves[:, 2], return_index=True)
-        low = moves[first, 0].tolist()
-        steps = zip(low, low, pairs.tolist(), strict=True)
-        live = [step for step in steps if self._lives(step[2])]
-        self._states[pairs] = _DEAD
-        self._states[[pair for *_, pair in live]] = [to for *_, to in self._numbered(state, live)]
+        live = self._live(pairs)
+        self._states[pairs[~live]] = _DEAD
+        pairs, low = pairs[live], moves[first[live], 0]
+        begin, self.made = self.made, self.made + len(pairs)
+        new = slice(begin, self.made)
+        self._states[pairs] = np.arange(begin, self.made)
+        self._nodes += pairs.tolist()
+        self._make_room(self.made, self.known)
+        self.came[new, 0], self.came[new, 1] = state, low
+        self.ends[new], self.endless[new], self.loops[new], self.often[new] = self._facts_of(pairs)
+
+    @abstractmethod
+    def _live(self, pairs: Array) -> Array:
+        """bool[k]: from which pairs some text ends."""
+
+    @abstractmethod
+    def _facts_of(self, pairs: Array) -> Sequence[Array]:
+        """`ends`, `endless`, `loops` and `often` of some pairs, see `RegexAutomaton`."""
+
+    def _facts(self, node: Pair) -> StateFacts:
+        ends, endless, loops, often = (int(part[0]) for part in self._facts_of(np.array([node])))
+        return bool(ends), bool(endless), loops, often
 
     def _moves_of(self, pair: Pair) -> Array:
         """int32[k, 3]: the moves of a pair as spans; whether what they lead to lives is not asked.
@@ -142,48 +156,98 @@ class PairAutomaton(SteppedAutomaton):
         self._pairs = type(self._pairs)(halves, table, sizes)
 
 
-class UnionAutomaton(PairAutomaton):
-    """The texts of two automata: a text goes on as long as it does in either."""
+class SideBySideAutomaton(PairAutomaton):
+    """Two automata of which no pair is dead: a text goes on while it does in both, or in either.
 
-    joint = False
+    Both (`joint`): a format with a limit, see `SubAutomatonState`. Either: a union.
+    """
 
-    def _lives(self, pair: Pair) -> bool:
-        return pair >= 0
+    def __init__(self, one: RegexAutomaton, other: RegexAutomaton, *, joint: bool) -> None:
+        """See `PairAutomaton`."""
+        self.joint = joint
+        self.straying = getattr(one, "straying", 0) if joint else 0
+        super().__init__(one, other)
 
     def halves(self, state: int) -> Halves:
         """See `RegexAutomaton.halves`: of a union in a union, those of both."""
-        return Halves(False, (*self._leaves(cast(int, self._nodes[state])),))
+        states = (*self._leaves(cast(int, self._nodes[state])),)
+        if not self.joint:
+            return Halves(False, states)
+        limits: Any = states[1:]  # all read any characters as long as they are far
+        free = min(automaton.free_from(at) for _, automaton, at in limits)
+        return Halves(True, states, free)
 
     def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
         (one, other), (at, beside) = self._both, self._halves(pair)
-        if at >= 0 and isinstance(one, UnionAutomaton):
-            with one.lock:
-                yield from one.halves(at).states
-        elif at >= 0:
+        if at >= 0:
             yield 0, one, at
-        if beside >= 0:
-            yield self._place, other, beside
+        if beside < 0:
+            return
+        if not isinstance(other, SideBySideAutomaton) or other.joint != self.joint:
+            yield 1, other, beside
+            return
+        with other.lock:
+            for place, automaton, state in other.halves(beside).states:
+                yield place + 1, automaton, state
 
-    @property
-    def _place(self) -> int:
-        """The place of the second automaton among all alternatives."""
-        one = self._both[0]
-        return one._place + 1 if isinstance(one, UnionAutomaton) else 1
+    def reach(self, state: int) -> tuple[int, int]:
+        """See `SteppedAutomaton.reach`: a limit leaves an end as it is."""
+        if not self.joint:
+            return super().reach(state)
+        return cast(SteppedAutomaton, self._both[0]).reach(
+            self._halves(cast(int, self._nodes[state]))[0]
+        )
 
-    def _facts(self, node: Pair) -> StateFacts:
-        each = zip(self._both, self._halves(node), strict=True)
-        met = [(part, state) for part, state in each if state >= 0]
-        ends, endless = any(p.ends[s] for p, s in met), any(p.endless[s] for p, s in met)
-        if len(met) > 1:
-            return ends, endless, 0, 0
-        ((part, alone),) = met
-        with part.lock:  # so that the two are of one moment
-            return ends, endless, int(part.loops[alone]), int(part.often[alone])
+    def length_from(self, state: int, least: int) -> int | None:
+        """See `SteppedAutomaton.length_from`."""
+        at, beside = self._halves(cast(int, self._nodes[state]))
+        one, limit = self._both
+        found = one.length_from(at, least) if isinstance(one, SteppedAutomaton) else None
+        if found is None or not self.joint or not isinstance(limit, SteppedAutomaton):
+            return found if self.joint else None
+        return limit.length_from(beside, found)
+
+    def free_within(self, state: int, least: int, most: int) -> int:
+        """See `SteppedAutomaton.free_within`."""
+        at, beside = self._halves(cast(int, self._nodes[state]))
+        one, limit = self._both
+        if not self.joint or not isinstance(one, SteppedAutomaton):
+            return 0
+        free = one.free_within(at, least, most)
+        if not isinstance(limit, SteppedAutomaton):
+            return free
+        return min(free, limit.free_within(beside, least, most))
+
+    def _live(self, pairs: Array) -> Array:
+        return np.ones(len(pairs), np.bool_)
+
+    def _facts_of(self, pairs: Array) -> Sequence[Array]:
+        halves = self._pairs.halves[pairs].T
+        both = [_facts_at(*each) for each in zip(self._both, halves, strict=True)]
+        ends, endless, loops, often = zip(*both, strict=True)
+        if self.joint:
+            often = np.minimum(*often)
+            return ends[0] & ends[1], endless[0] & endless[1], loops[0] & loops[1], often
+        alone = (halves < 0).any(axis=0)  # else nothing is known
+        return (
+            ends[0] | ends[1],
+            endless[0] | endless[1],
+            *(np.where(alone, np.maximum(*part), 0) for part in (loops, often)),
+        )
 
     def _own_loop(self, state: int, spans: Any) -> tuple[int, int]:
         node: Any = self._nodes[state]
         *_, loops, often = self._facts(node)  # exploring a part may have found its loops
         return (loops, often) if often else super()._own_loop(state, spans)
+
+
+def _facts_at(part: RegexAutomaton, states: Array) -> list[Array]:
+    """`ends`, `endless`, `loops` and `often` of some states; 0 for a state of -1."""
+    with part.lock:  # so that all are of one moment
+        found = [array[states] for array in (part.ends, part.endless, part.loops, part.often)]
+    for array in found:
+        array[states < 0] = 0
+    return found
 
 
 class BesideAutomaton(PairAutomaton):
@@ -299,6 +363,10 @@ class BesideAutomaton(PairAutomaton):
                 return False
         return True
 
+    def _facts_of(self, pairs: Array) -> Sequence[Array]:
+        found = [*map(self._facts, pairs.tolist())]
+        return [*np.array(found, np.int64).reshape(-1, 4).T]
+
     def _facts(self, node: Pair) -> StateFacts:
         base, side, (at, beside) = self._base, self._side, self._halves(node)
         ends = bool(base.ends[at] and side.ends[beside])
@@ -360,9 +428,9 @@ class BesideAutomaton(PairAutomaton):
 
     # -- how far a pair is from an end ----------------------------------------------------------
 
-    def _lives(self, pair: Pair) -> bool:
-        """Whether some text ends from a pair."""
-        return self._distance(pair) != _DEAD
+    def _live(self, pairs: Array) -> Array:
+        """See `PairAutomaton`."""
+        return np.array([self._distance(pair) != _DEAD for pair in pairs.tolist()], np.bool_)
 
     def _distance(self, pair: Pair) -> int:
         """With how many characters some text ends from a pair, _DEAD where none was found."""

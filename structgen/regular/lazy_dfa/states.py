@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
+from structgen.regular.expressions.base import INFINITE
 from structgen.regular.lazy_dfa.character_classes import CharacterClasses, TooLargeError
 from structgen.util.arrays import bytes_of, with_room
 from structgen.util.cached import cached_attribute
@@ -51,11 +52,13 @@ class Halves(NamedTuple):
     """The states of automata that a state stands for, each with the place of its expression.
 
     What the state reads is what all of them read (`joint`), or any of them, and so for all that
-    follows: no state behind it is dead for another reason. See `pairs.side_by_side`.
+    follows: no state behind it is dead for another reason. See `pairs.side_by_side`. free: for so
+    many characters, first bytes of a character that all of them read begin one that all read.
     """
 
     joint: bool
     states: tuple[tuple[int, RegexAutomaton, int], ...]
+    free: int = INFINITE
 
 
 class RegexAutomaton(ABC):

@@ -155,7 +155,7 @@ class SteppedAutomaton(RegexAutomaton):
     def _own_loop(self, state: int, spans: Numbers) -> tuple[int, int]:
         """`loops` and `often` of an explored state: the byte groups that lead back to itself."""
         if isinstance(spans, np.ndarray):
-            spans = spans[spans[:, 2] == state].tolist()
+            return byte_groups.whole_of(spans[spans[:, 2] == state, :2]), 255
         ranges = tuple((low, high) for low, high, to in spans if to == state)
         return byte_groups.whole(ranges), 255
 
@@ -196,6 +196,11 @@ class SteppedSubAutomaton(SteppedAutomaton):
             return None
         with found.automaton.lock:
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
+
+    def free_from(self, state: int) -> int:
+        """How many characters may follow before a bound on their number makes a difference."""
+        node: Any = self._nodes[state]
+        return int(node.boundless[1])
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""
@@ -276,8 +281,22 @@ class SteppedSubAutomaton(SteppedAutomaton):
             low[spans[::-1, 2]] = spans[::-1, 0]  # the first code point of each
             steps = [(int(low[at]), 0, after[at]) for at in new]
             numbers[new] = [number for *_, number in self._numbered(state, steps)]
-        found: Array = np.column_stack((spans[:, :2], numbers[spans[:, 2]]))
-        return found if (numbers >= 0).all() else found[found[:, 2] >= 0]
+        return merged(spans, numbers[spans[:, 2]])
+
+
+def merged(spans: Array, to: Array) -> Array:
+    """Spans with other states, without those to none; neighbours with one state are one span."""
+    low, high = spans[:, 0], spans[:, 1]
+    begins = np.empty(len(to), np.bool_)
+    begins[:1] = True
+    np.not_equal(to[1:], to[:-1], out=begins[1:])
+    begins[1:] |= low[1:] != high[:-1] + 1
+    first = begins.nonzero()[0]
+    found = np.empty((len(first), 3), np.int32)
+    found[:, 0], found[:, 2] = low[first], to[first]
+    found[:-1, 1] = high[first[1:] - 1]
+    found[-1:, 1] = high[-1:]
+    return found if to.min(initial=0) >= 0 else found[found[:, 2] >= 0]
 
 
 def _is_live(state: SubAutomatonState) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from structgen.regular.charset import ALL, CharSet
@@ -69,7 +69,7 @@ def window_of(point: int) -> int:
     """The window of a code point: its block of 256, or one of the larger windows."""
     if point < 0x2000:
         return point >> _BLOCK
-    if 0x3005 <= point <= 0x9FFF:
+    if 0x3000 <= point <= 0x9FFF:
         return CJK
     return HANGUL if 0xAC00 <= point <= 0xD7A3 else ELSEWHERE
 
@@ -82,9 +82,10 @@ def composing() -> tuple[frozenset[str], frozenset[str]]:
     alike = CharSet.of(UNIFORM)  # of these no letter has parts
     points = (ALL & CharSet.of([(0x80, 0x30000)]) & ~alike).ranges
     for letter in (chr(point) for low, high in points for point in range(low, high + 1)):
-        parts = unicodedata.decomposition(letter).split()
-        if not parts or parts[0].startswith("<"):
+        written = unicodedata.decomposition(letter)
+        if not written or written[0] == "<":
             continue
+        parts = written.split()
         letters.add(letter)
         if len(parts) == 2:
             letters.add(chr(int(parts[0], 16)))
@@ -107,16 +108,16 @@ def letter_of(char: str) -> Letter:
     """The properties of a permitted letter beyond ASCII."""
     letters, marks = composing()
     bidi = unicodedata.bidirectional(char)
-    named = unicodedata.name(char, "")
-    script = next((script for script, names in _SCRIPTS if named.startswith(names)), "")
-    joins = "T" if unicodedata.category(char) == "Mn" else rules.joining(char)
+    category, named = unicodedata.category(char), unicodedata.name(char, "")
+    script = _SCRIPTS.get(named[:6], "") if named.startswith(_NAMES) else ""
+    joins = "T" if category == "Mn" else rules.joining(char)
     digits = 1 if char in rules.ARABIC_DIGITS else 2 if char in rules.PERSIAN_DIGITS else 0
     return Letter(
         window_of(ord(char)),
         char if char in COUNTED else "",
         char if char in rules.CONTEXTUAL else "",
         script,
-        unicodedata.category(char).startswith("M"),
+        category[0] == "M",
         unicodedata.combining(char),
         char in letters,
         char in marks,
@@ -126,11 +127,8 @@ def letter_of(char: str) -> Letter:
     )
 
 
-_SCRIPTS = (
-    ("greek", ("GREEK ",)),
-    ("hebrew", ("HEBREW ",)),
-    ("kana", rules.KANA_AND_HAN),
-)
+_NAMES = ("GREEK ", "HEBREW ", *rules.KANA_AND_HAN)
+_SCRIPTS = {name[:6]: "kana" for name in _NAMES} | {"GREEK ": "greek", "HEBREW": "hebrew"}
 
 
 @cache
@@ -140,13 +138,15 @@ def classes() -> tuple[tuple[CharSet, Letter], ...]:
     alike = CharSet.of(UNIFORM)
     judged: Callable[[str], bool] = rules.permitted.__wrapped__  # each is asked once
     for low, high in (ALL & CharSet.of([(0x80, LAST)]) & ~alike).ranges:
-        for char in map(chr, range(low, high + 1)):
-            if judged(char):
+        chars = [*map(chr, range(low, high + 1))]
+        for char, category in zip(chars, map(unicodedata.category, chars), strict=True):
+            if (category in rules.CATEGORIES or char in rules.OTHERS) and judged(char):
                 found.setdefault(letter_of(char), []).append((ord(char), ord(char)))
     for low, high in UNIFORM:
-        runs = groupby(range(low, high + 1), lambda point: unicodedata.category(chr(point)) == "Lo")
-        points = [[*run] for assigned, run in runs if assigned]
-        if points:
-            spans = ((run[0], run[-1]) for run in points)
-            found.setdefault(letter_of(chr(points[0][0])), []).extend(spans)
+        categories = [*map(unicodedata.category, map(chr, range(low, high + 1)))]
+        runs = [(assigned, len([*run])) for assigned, run in groupby(categories, "Lo".__eq__)]
+        begins = accumulate((count for _, count in runs), initial=low)
+        spans = [(a, a + n - 1) for a, (of, n) in zip(begins, runs, strict=False) if of]
+        if spans:
+            found.setdefault(letter_of(chr(spans[0][0])), []).extend(spans)
     return tuple((CharSet.of(points), letter) for letter, points in found.items())

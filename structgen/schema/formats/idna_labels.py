@@ -18,7 +18,8 @@ CONTEXTUAL = frozenset("\u200c\u200d\u00b7\u0375\u05f3\u05f4\u30fb")
 ARABIC_DIGITS = frozenset(map(chr, range(0x660, 0x66A)))
 PERSIAN_DIGITS = frozenset(map(chr, range(0x6F0, 0x6FA)))
 _EITHER_WAY = ("EN", "ES", "CS", "ET", "ON", "BN", "NSM")  # may stand in labels of both directions
-_LETTERS_AND_DIGITS = frozenset("Ll Lu Lo Nd Lm Mn Mc".split())
+CATEGORIES = frozenset("Ll Lu Lo Nd Lm Mn Mc".split())  # of letters and digits
+OTHERS = _ALLOWED | CONTEXTUAL  # permitted whatever their category
 KANA_AND_HAN = (
     "HIRAGANA ", "KATAKANA ", "CJK UNIFIED IDEOGRAPH",
     "IDEOGRAPHIC ITERATION MARK", "IDEOGRAPHIC NUMBER ZERO",
@@ -53,7 +54,7 @@ def permitted(letter: str) -> bool:
     if letter.isascii():
         return letter in "abcdefghijklmnopqrstuvwxyz0123456789-"
     point = ord(letter)
-    if unicodedata.category(letter) not in _LETTERS_AND_DIGITS:
+    if unicodedata.category(letter) not in CATEGORIES:
         return False
     if point in _FORBIDDEN_POINTS:
         return False

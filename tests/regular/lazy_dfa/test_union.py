@@ -10,7 +10,7 @@ import pytest
 from structgen.regular.charset import CharSet, union_all
 from structgen.regular.expressions.nodes import Alt
 from structgen.regular.lazy_dfa.automaton import _built, automaton_of, side_by_side
-from structgen.regular.lazy_dfa.pairs import UnionAutomaton
+from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse
@@ -39,7 +39,7 @@ def test_a_union_reads_what_one_of_its_parts_reads(names: tuple[str, ...]) -> No
     """Each text is in it that is in a part, and each that begins one can be read so far."""
     language = union(names)
     automaton = _built(language)
-    assert isinstance(automaton, UnionAutomaton)
+    assert isinstance(automaton, SideBySideAutomaton)
     assert isinstance(language, Alt)
     for text in (*TEXTS, "AB", "ABCD"):
         assert accepts(automaton, text) == any(matches(p, text) for p in language.parts), text

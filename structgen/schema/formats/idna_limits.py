@@ -1,0 +1,341 @@
+"""The limits of internationalised host names: labels of at most 63 characters, names of 253.
+
+They are automata beside the rules for letters: any text whose labels are short enough, as A-labels,
+is within the one (`LabelLimit`), and any text short enough as a whole within the other
+(`NameLimit`). A text may end in each of their states. There is always room for what the rules may
+still ask for, a letter of ASCII and one of the label's window, so that whatever ends a label by the
+rules is within the limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structgen.regular.charset import CharSet, union_all
+from structgen.regular.regex import INFINITE
+from structgen.schema.formats.a_labels import ALNUM, MOST_MISSING, SHORTEST
+from structgen.schema.formats.hostnames import MAX_LABEL, MAX_NAME
+from structgen.schema.formats.idna_classes import (
+    CJK,
+    COUNTED,
+    ELSEWHERE,
+    HANGUL,
+    LATIN,
+    LOW,
+    Letter,
+    classes,
+)
+from structgen.schema.formats.idna_sizes import (
+    LIMITS,
+    MOST_DIGITS,
+    PREFIX,
+    ROUNDED,
+    free_beside,
+    joined,
+    kind_of,
+    measured,
+)
+
+Array = npt.NDArray[Any]
+Spans = npt.NDArray[np.int32]
+
+DOTS = CharSet.chars(".\u3002\uff0e\uff61")
+_HYPHEN, _CODE = CharSet.chars("-"), CharSet.chars("xnXN")
+_BEYOND = CharSet.of([(0x80, 0x10FFFF)]) - DOTS
+_LETTERS = CharSet.chars(COUNTED)
+_EACH = [*map(CharSet.chars, COUNTED)]
+_GREEK = 3  # their window
+
+# -- labels ---------------------------------------------------------------------------------------
+
+_PLAIN, _HYPHENS, _DOTS, _FIRST_WINDOW = range(4)  # columns of `_Labels.moves`
+_BLOCKS = range(0x20)  # of 256 letters, below U+2000
+_FEW_MISSING = 16  # characters between letters that are not told apart from these
+_OF_HYPHEN = 4  # characters for which one counts behind others than ASCII: tokens have long runs
+_OWN = LOW + 1  # of labels of letters of `COUNTED` alone: `NameLimit` measures them
+_WINDOWS = (-1, *_BLOCKS, HANGUL, CJK, ELSEWHERE, LATIN, LOW, _OWN)
+_MANY = 26  # letters beside which no letter of another window fits
+_ASKED = 2  # letters that the rules may ask for
+_SOME = 4  # letters: most tokens beyond ASCII have fewer
+_ANY = ALNUM | _HYPHEN | DOTS | _BEYOND
+_ANY_LETTERS = _ANY - _HYPHEN
+# By windows the kind of label that some characters make of them.
+_FILLS = {
+    **dict.fromkeys(
+        (_GREEK, _OWN), (0, _ANY_LETTERS - CharSet.of([(0x80, 0x2FF), (0x400, 0x10FFFF)]))
+    ),
+    4: (0, _ANY_LETTERS - CharSet.of([(0x80, 0x3FF), (0x500, 0x10FFFF)])),
+    CJK: (CJK, _ANY_LETTERS - CharSet.of([(0x80, 0x2FFF), (0xA000, 0x10FFFF)])),
+    **dict.fromkeys((HANGUL, ELSEWHERE), (ELSEWHERE, _ANY_LETTERS)),
+}
+_ANYTHING = 1 << 30  # the number of a state in which nothing is counted: the rules refuse the text
+_BELOW = LOW, _ANY_LETTERS - CharSet.of([(0x2000, 0x10FFFF)])
+
+
+@cache
+def _sets() -> list[tuple[CharSet, int, bool]]:
+    """The characters that labels tell apart, with a column of `_Labels.moves`.
+
+    And whether the rules may ask for a letter behind them.
+    """
+    known = sorted(pair for chars, _ in classes() for pair in chars.ranges)
+    gaps = zip([(0, 0x7F), *known], [*known, (0x110000, 0)], strict=True)
+    no_letters = CharSet.of([(a + 1, b - 1) for (_, a), (b, _) in gaps if b - a > _FEW_MISSING])
+    asking = union_all([chars for chars, letter in classes() if _asks(letter)])
+    beyond = _BEYOND - no_letters - _LETTERS
+    cjk, hangul = CharSet.of([(0x3000, 0x9FFF)]), CharSet.of([(0xAC00, 0xD7A3)])
+    windows = [CharSet.of([(256 * block, 256 * block + 255)]) for block in _BLOCKS]
+    windows += [hangul, cjk, CharSet.of([(0x2000, 0x10FFFF)]) - cjk - hangul]
+    found = [(ALNUM, _PLAIN, False), (_HYPHEN, _HYPHENS, True), (DOTS, _DOTS, False)]
+    for column, chars in enumerate(windows, _FIRST_WINDOW):
+        found.append((chars & beyond - asking, column, False))
+        found.append((chars & beyond & asking, column, True))
+    column = _FIRST_WINDOW + len(windows)
+    found += [(_LETTERS, column, False), (no_letters - DOTS, column + 1, False)]
+    return [each for each in found if each[0]]
+
+
+def _asks(letter: Letter) -> bool:
+    """Whether the rules may ask for another letter behind one."""
+    return letter.context != "" or letter.direction not in {"L", "R", "AN", "EN"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLimit:
+    """How much of a label was read, see `_labels`. 0 is the start."""
+
+    number: int = 0
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+
+    @property
+    def boundless(self) -> tuple[LabelLimit, int]:
+        """See `SubAutomatonState`: a few characters fit in any case."""
+        if self.number == _ANYTHING:
+            return self, INFINITE
+        _, plain, others = _labels().size(self.number)
+        return _ANY_LABEL, free_beside(plain, others, ELSEWHERE, _OF_HYPHEN) - _ASKED
+
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """See `SubAutomatonState`: characters of any kind, of some windows, or of ASCII."""
+        if self.number == _ANYTHING:
+            return _ANY, INFINITE
+        window, plain, others = _labels().size(self.number)
+        kind, chars = _FILLS.get(window, _BELOW)
+        free = 0 if window in {-1, LATIN} else free_beside(plain, others, kind)
+        if free - _ASKED >= _SOME:
+            return chars, free - _ASKED
+        return ALNUM, _labels().room[self.number]
+
+    def length_from(self, least: int) -> int:
+        """See `SubAutomatonState`: further labels make a name longer."""
+        return least
+
+    def free_within(self, _least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most
+
+    def spans(self) -> tuple[list[LabelLimit], Spans]:
+        """See `SubAutomatonState`."""
+        ranges, asks = _ranges()
+        if self.number == _ANYTHING:
+            return [self], np.column_stack((ranges[:, :2], 0 * ranges[:, 2]))
+        to, index = np.unique(self._after(ranges[:, 2], asks), return_inverse=True)
+        found: Spans = np.column_stack((ranges[:, :2], index.astype(np.int32)))
+        return [*map(LabelLimit, to.tolist())], found if to[0] >= 0 else found[index > 0]
+
+    def moves(self) -> list[tuple[CharSet, LabelLimit]]:
+        """See `SubAutomatonState`."""
+        if self.number == _ANYTHING:
+            return [(_ANY, self)]
+        sets, columns, asks = zip(*_sets(), strict=True)
+        after = zip(sets, self._after(np.array(columns), np.array(asks)).tolist(), strict=True)
+        return [(chars, LabelLimit(to)) for chars, to in after if to >= 0]
+
+    def _after(self, columns: Array, asks: Array) -> Array:
+        """The numbers behind characters of some columns; -1 for none."""
+        labels = _labels()
+        to: Array = labels.moves[self.number, columns]
+        crowded = asks & ~labels.roomy[np.minimum(to, len(labels.at) - 1)]
+        return np.where(crowded, np.minimum(to, -1), to)
+
+
+_ANY_LABEL = LabelLimit(_ANYTHING)
+
+
+class _Labels(NamedTuple):
+    """The states of a label.
+
+    moves: int32[S, k], the state behind each column of `_sets`, -1 for none, `_ANYTHING` where
+    nothing is counted. at: int64[S], the window of the letters beyond ASCII, an index into
+    `_WINDOWS`. roomy: bool[S], is there room for what the rules may ask for? plain, others: how
+    many characters of ASCII and others there are. room: how many more of ASCII fit.
+    """
+
+    moves: Spans
+    at: Array
+    roomy: Array
+    plain: Array
+    others: Array
+    room: list[int]
+
+    def size(self, number: int) -> tuple[int, int, int]:
+        """Window, ASCII characters and others of a state."""
+        return _WINDOWS[self.at[number]], int(self.plain[number]), int(self.others[number])
+
+
+@cache
+def _ranges() -> tuple[Spans, Array]:
+    """int32[k, 3]: the ranges of `_sets`, ascending, each with its column; and whether it asks."""
+    each = [(*pair, column, asks) for of, column, asks in _sets() for pair in of.ranges]
+    found = np.array(sorted(each), np.int32)
+    return found[:, :3], found[:, 3] != 0
+
+
+@cache
+def _labels() -> _Labels:
+    """All states of a label, numbered by window, then ASCII characters, then others."""
+    alive = np.zeros((len(_WINDOWS), MAX_LABEL + 2, _MANY + 1), np.bool_)
+    alive[0, : MAX_LABEL + 1, 0] = True
+    alive[-1, :-1, 1:] = True
+    for row, window in enumerate(_WINDOWS[1:-1], 1):
+        most = np.array(LIMITS[kind_of(window)])
+        alive[row, : len(most), 1:] = np.arange(1, _MANY + 1) <= most[:, None]
+    numbers = np.full(alive.shape, -1, np.int32)
+    numbers[alive] = np.arange(alive.sum())
+    at, plain, others = np.nonzero(alive)
+    own = at == len(_WINDOWS) - 1
+    more = numbers[at, np.where(own, np.minimum(plain + 1, MAX_LABEL), plain + 1), others]
+    begun = np.where(others > 0, plain, -(-plain // ROUNDED) * ROUNDED)
+    far = numbers[at, np.minimum(plain + _OF_HYPHEN, MAX_LABEL + 1), others]
+    hyphen = np.where(own | (others == 0), more, far)
+    hyphen[0] = -1
+    columns = [more, hyphen, np.where(plain + others > 0, 0, -1)]
+    for window in (*_BLOCKS, HANGUL, CJK, ELSEWHERE, _OWN):
+        index = np.array([_WINDOWS.index(_joined(one, window)) for one in _WINDOWS])
+        columns.append(numbers[index[at], begun, np.minimum(others + 1, _MANY)])
+    columns[-1] = np.where(own | (plain + others == 0), columns[-1], columns[3 + _GREEK])
+    columns.append(np.full(len(at), _ANYTHING))
+    room = np.where(own, 0, alive.sum(axis=1)[at, others] - 1 - plain).tolist()
+    # one letter of ASCII more, and one of the window
+    roomy = numbers[at, np.minimum(plain + 1, MAX_LABEL), np.minimum(others + 1, _MANY)] >= 0
+    roomy = np.where(others == 0, plain < MAX_LABEL, own | roomy)
+    return _Labels(np.column_stack(columns).astype(np.int32), at, roomy, plain, others, room)
+
+
+def _joined(one: int, other: int) -> int:
+    """See `idna_sizes.joined`; letters of `COUNTED` alone are a window of their own."""
+    if one in {-1, other}:
+        return other if other > 2 else LATIN
+    return joined(*(_GREEK if window == _OWN else window for window in (one, other)))
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+_NEAR_END = MAX_LABEL + MOST_MISSING  # characters of a name: as many as any label needs
+
+
+@dataclass(frozen=True, slots=True)
+class NameLimit:
+    """How much of a name was read; a `SubAutomatonState`.
+
+    left: how many characters of the name were left at the start of the label, `inf` for any number,
+    which is not counted. label: how many of the A-label were read, or more; those beyond ASCII
+    count as many as they can take. wide: is there a letter beyond ASCII? text: the label, with `a`
+    for every ASCII character, if all others are in `COUNTED`. code: the label while it is part of
+    "xn--", as far as the end of the name is so near that it matters.
+    """
+
+    left: float = MAX_NAME
+    label: int = 0
+    wide: bool = False
+    text: str = ""
+    code: str = ""
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+
+    @property
+    def boundless(self) -> tuple[NameLimit, int]:
+        """See `SubAutomatonState`: far from its end a name is not counted."""
+        return _ANY_NAME, self._free
+
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """See `SubAutomatonState`."""
+        if self.left < inf and not self.text and self.label:  # each takes one of the name
+            return ALNUM | _HYPHEN, max(int(self.left) - _NEAR_END, 0)
+        return _ANY, self._free
+
+    @property
+    def _free(self) -> int:
+        """How many characters certainly fit."""
+        if self.left == inf:
+            return INFINITE
+        free = max(int(self.left) - _NEAR_END, 0) // MOST_DIGITS
+        if not self.text and self.label:
+            return free
+        others = len(self.text.replace("a", ""))
+        return max(min(free, free_beside(len(self.text) - others, others, 0)), 0)
+
+    def length_from(self, least: int) -> int | None:
+        """See `SubAutomatonState`: the rest of a name may have so many characters of ASCII."""
+        return least if least <= self.left - self.label - MOST_MISSING else None
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`: only a lower bound makes a name longer than it need be."""
+        if not least or self.left == inf:
+            return most
+        return min(most, int(self.left - _NEAR_END - SHORTEST - least) // MOST_DIGITS)
+
+    def moves(self) -> list[tuple[CharSet, NameLimit]]:
+        """See `SubAutomatonState`."""
+        if self.left == inf:
+            return [(_ANY, self)]
+        first = 0 if self.wide else len(PREFIX) + 2
+        beyond, after = _BEYOND, list[tuple[CharSet, NameLimit | None]]()
+        if self.text or not self.label:
+            beyond -= _LETTERS
+            after += [(chars, self._measured(self.text + chr(chars.first))) for chars in _EACH]
+        after += [
+            (ALNUM - _CODE, self._with(1)),
+            (_CODE, self._with(1, "x")),
+            (_HYPHEN, self._with(1, "-") if self.label else None),
+            (beyond, self._with(first + MOST_DIGITS - 1, wide=True)),
+            (DOTS, NameLimit(self.left - self.label - 1) if self.label else None),
+        ]
+        return [(chars, state) for chars, state in after if state is not None and state.left > 0]
+
+    def _measured(self, text: str, *, hyphen: bool = False) -> NameLimit | None:
+        """The state behind a letter of a label that is measured; None if there is no room."""
+        label = len(PREFIX) + measured(text)
+        asked = len(PREFIX) + measured(text + "a") if hyphen else label
+        fits = asked <= min(self.left, MAX_LABEL)
+        return NameLimit(self.left, label, True, text) if fits else None
+
+    def _with(self, more: int, code: str = "", *, wide: bool = False) -> NameLimit | None:
+        """The state behind a letter that takes so many characters; None if there is no room."""
+        hyphen = code == "-"
+        if self.text and not wide:
+            return self._measured(self.text + "a", hyphen=hyphen)
+        wide, label = wide or self.wide, min(self.label + more, MAX_LABEL)
+        if self.left >= _NEAR_END:
+            return NameLimit(self.left, label, wide)
+        whole = self.code + code
+        coded = whole.startswith("xx--") and not wide
+        goes_on = "xx--".startswith(whole) and code and len(self.code) == self.label
+        asked = MOST_MISSING if coded or wide else int(hyphen)
+        if min(label + asked, MAX_LABEL if wide else inf) > self.left:
+            return None
+        return NameLimit(self.left, label, wide, "", "xx--" if coded else whole if goes_on else "")
+
+
+_ANY_NAME = NameLimit(inf)
