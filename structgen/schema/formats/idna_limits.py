@@ -251,7 +251,8 @@ class NameLimit:
     which is not counted. label: how many of the A-label were read, or more; those beyond ASCII
     count as many as they can take. wide: is there a letter beyond ASCII? text: the label, with `a`
     for every ASCII character, if all others are in `COUNTED`. code: the label while it is part of
-    "xn--", as far as the end of the name is so near that it matters.
+    "xn--", with the same letter for "x" and "n", where a name has so few characters left that no
+    A-label and no letters beyond ASCII begin any more.
     """
 
     left: float = MAX_NAME
@@ -302,7 +303,7 @@ class NameLimit:
             return [(_ANY, self)]
         first = 0 if self.wide else len(PREFIX) + 2
         beyond, after = _BEYOND, list[tuple[CharSet, NameLimit | None]]()
-        if self.text or not self.label:
+        if self.text or (not self.label and self.left >= MAX_LABEL):
             beyond -= _LETTERS
             after += [(chars, self._measured(self.text + chr(chars.first))) for chars in _EACH]
         after += [
@@ -318,24 +319,20 @@ class NameLimit:
         """The state behind a letter of a label that is measured; None if there is no room."""
         label = len(PREFIX) + measured(text)
         asked = len(PREFIX) + measured(text + "a") if hyphen else label
-        fits = asked <= min(self.left, MAX_LABEL)
-        return NameLimit(self.left, label, True, text) if fits else None
+        return NameLimit(self.left, label, True, text) if asked <= MAX_LABEL else None
 
     def _with(self, more: int, code: str = "", *, wide: bool = False) -> NameLimit | None:
         """The state behind a letter that takes so many characters; None if there is no room."""
         hyphen = code == "-"
         if self.text and not wide:
             return self._measured(self.text + "a", hyphen=hyphen)
-        wide, label = wide or self.wide, min(self.label + more, MAX_LABEL)
-        if self.left >= _NEAR_END:
-            return NameLimit(self.left, label, wide)
-        whole = self.code + code
-        coded = whole.startswith("xx--") and not wide
-        goes_on = "xx--".startswith(whole) and code and len(self.code) == self.label
-        asked = MOST_MISSING if coded or wide else int(hyphen)
-        if min(label + asked, MAX_LABEL if wide else inf) > self.left:
+        label = min(self.label + more, MAX_LABEL)
+        if self.left >= MAX_LABEL:  # as many as a label has at most
+            return NameLimit(self.left, label, wide or self.wide)
+        whole = self.code + code if len(self.code) == self.label else ""
+        if wide or whole == "xx--" or label + hyphen > self.left:
             return None
-        return NameLimit(self.left, label, wide, "", "xx--" if coded else whole if goes_on else "")
+        return NameLimit(self.left, label, code=whole if code and "xx--".startswith(whole) else "")
 
 
 _ANY_NAME = NameLimit(inf)
