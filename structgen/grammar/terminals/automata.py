@@ -9,7 +9,7 @@ lookahead states in which it leaves the two conditions (`no_longer`, `no_match`)
 
 All DFAs are minimised (E. Moore, "Gedanken-experiments on sequential machines", 1956), by a kernel
 over classes of bytes. Keywords and texts of fixed length, by far the most terminals, have direct
-constructions (`_of_keyword`, `_of_places`) that need no minimisation.
+construction (`_of_places`) that needs no minimisation.
 """
 
 from __future__ import annotations
@@ -140,8 +140,9 @@ def of_languages(language: Regex, longer: Regex, ordered: bool) -> Automata:
         if longer is language or longer is EMPTY:
             return _of_length(language, ordered)
         behind = _behind(longer, language)
-        if isinstance(behind, Chars):
-            return _of_keyword(language, behind, ordered)
+        places = _places(language)
+        if isinstance(behind, Chars) and places is not None:
+            return _of_places(places, ordered, behind)
     return automata_of(language, longer, ordered)
 
 
@@ -190,73 +191,97 @@ def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
     return None
 
 
-@lru_cache(maxsize=4096)
-def _of_keyword(language: Regex, behind: Regex, ordered: bool) -> Automata:
-    r"""`automata_of` for texts of one length that no character of `behind` may follow (`if\b`).
+class _Behind(NamedTuple):
+    """What no longer text may follow: one character, by k states of its DFA; 0 is the first.
 
-    That character is the same for all keywords of a grammar, and its DFA has some hundred states,
-    so that is built once (`_character`) and appended with its states shifted.
+    after: int32[k, 256], the state behind a byte, from 1 on, 0 where the character ends or is none.
+    ends, is_none: bool[k, 256], whether a byte ends it, and whether it is none then. classes:
+    int32[256], the class of each byte.
     """
-    word, (after, classes) = _of_length(language, ordered), _character(behind)
-    first, count = len(word.lookahead), len(after)
-    broken = np.where(after < 0, SATISFIED, np.where(after >= count, VIOLATED, after + first))
-    lookahead, violated_at_end = (
-        [word.lookahead, broken],
-        [word.violated_at_end, np.zeros(count, bool)],
-    )
-    nexts, no_match = word.next, word.no_match
-    no_longer = np.where(word.accepts, first, SATISFIED)
-    if ordered:  # it has matched as soon as it is known that no such character follows
-        start = first + count
-        held = np.where(after < 0, VIOLATED, np.where(after >= count, SATISFIED, after + start))
-        pending = np.arange(len(word.lookahead)) > VIOLATED
-        lookahead[0] = np.where(
-            pending[:, None] & (word.lookahead == VIOLATED), start, word.lookahead
-        )
-        lookahead.append(held)
-        violated_at_end.append(np.ones(count, bool))
-        no_match = np.append(
-            np.where(no_match == VIOLATED, start, no_match), np.arange(1, count) + start
-        )
-        shift = len(nexts) - 1  # state i of the character is state i + shift from 1 on
-        inside = np.where((after < 0) | (after >= count), -1, after + shift)
-        nexts = np.concatenate([np.where(word.accepts[:, None], inside[0], nexts), inside[1:]])
-        no_longer = np.append(no_longer, np.zeros(count - 1, np.int32))
-    rest = len(nexts) - len(word.next)
-    return Automata(
-        next=nexts.astype(np.int32),
-        accepts=np.append(word.accepts, np.zeros(rest, bool)),
-        no_longer=no_longer.astype(np.int32),
-        no_match=no_match.astype(np.int32),
-        lookahead=np.concatenate(lookahead).astype(np.int32),
-        violated_at_end=np.concatenate(violated_at_end),
-        distance=np.append(word.distance, np.full(rest, FAR)).astype(np.int32),
-        classes=256 * classes + word.classes,
-    )
+
+    after: Ints
+    ends: npt.NDArray[np.bool_]
+    is_none: npt.NDArray[np.bool_]
+    classes: Ints
 
 
 @lru_cache(maxsize=64)
-def _character(of: Regex) -> tuple[Ints, Ints]:
-    """int32[k, 256]: the DFA of one character; a state >= k has read the whole character.
-
-    And the class of each byte.
-    """
+def _character(of: Regex) -> _Behind:
     table, ends, _ = _read(of, EMPTY)
     order = np.argsort(ends, kind="stable")
+    count = int((~ends).sum())
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order))
-    inner = table[order[: int((~ends).sum())]]
-    found: Ints = np.where(inner < 0, -1, place[inner])
-    return found, distinct_columns(table)[1]
+    inner = table[order[:count]]
+    after = np.where(inner < 0, 0, place[inner])
+    whole = after >= count
+    after[whole] = 0
+    return _Behind(after, whole, inner < 0, distinct_columns(table)[1])
 
 
 @lru_cache(maxsize=4096)
-def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata:
-    """`automata_of` by the characters of each place: a state is a place, or within a character.
+def _of_places(
+    places: tuple[tuple[bytes, ...], ...], ordered: bool, behind: Regex | None = None
+) -> Automata:
+    r"""`automata_of` by the characters of each place: a state is a place, or within a character.
 
     The state of `no_match` advances with the text and is violated where the last place is reached.
+    behind: None, or a character that must not follow (`if\b`). That is the same for all keywords of
+    a grammar, so its states are found once and appended. With it the text has matched as soon as it
+    is known that no such character follows.
     """
-    edges: list[tuple[int, int, int]] = []
+    source, byte, target, distance = _edges(places)
+    count, pending = len(distance) - 1, len(distance) - 1 if ordered else 0
+    no = None if behind is None else _character(behind)
+    more = 0 if no is None else len(no.after)
+    first, start = 2 + pending, 2 + pending + more  # of the states that wait for that character
+    inside = more - 1 if more and ordered else 0  # states within it
+    table = np.full((count + 1 + inside, 256), -1, np.int32)
+    table[source, byte] = target
+    lookahead = np.zeros((start + (more if ordered else 0), 256), np.int32)
+    lookahead[VIOLATED] = VIOLATED
+    violated_at_end = np.arange(len(lookahead)) == VIOLATED
+    no_longer, no_match = np.zeros((2, len(table)), np.int32)
+    if ordered:
+        no_match[:count] = np.arange(2, first)
+        no_match[count] = start if more else VIOLATED
+        lookahead[np.array(source) + 2, byte] = no_match[target]
+    if no is not None:
+        no_longer[count] = first
+        lookahead[first:start] = np.where(no.after > 0, no.after + first, no.ends)
+        if ordered:
+            lookahead[start:] = np.where(no.after > 0, no.after + start, no.is_none)
+            violated_at_end[start:] = True
+            no_match[count + 1 :] = np.arange(start + 1, start + more)
+            table[count:] = np.where(no.after > 0, no.after + count, -1)
+    reading: dict[int, list[tuple[int, int]]] = {}  # by byte: what it does
+    for one, letter, other in zip(source, byte, target, strict=True):
+        reading.setdefault(letter, []).append((one, other))
+    kinds: dict[tuple[tuple[int, int], ...], int] = {}
+    classes = np.zeros(256, np.int32)
+    classes[[*reading]] = [kinds.setdefault((*some,), len(kinds) + 1) for some in reading.values()]
+    return Automata(
+        next=table,
+        accepts=np.arange(len(table)) == count,
+        no_longer=no_longer,
+        no_match=no_match,
+        lookahead=lookahead,
+        violated_at_end=violated_at_end,
+        distance=np.array([*distance, *[FAR] * inside], np.int32),
+        classes=classes if no is None else 256 * no.classes + classes,
+    )
+
+
+def _edges(
+    places: tuple[tuple[bytes, ...], ...],
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """The steps by the characters of each place: from where, by which byte, to where.
+
+    And how far it is to the end from each state; 0 is the first, behind each are greater ones.
+    """
+    source: list[int] = []
+    byte: list[int] = []
+    target: list[int] = []
     count = 0
     for listed in places:
         begun = {b"": count}
@@ -265,36 +290,18 @@ def _of_places(places: tuple[tuple[bytes, ...], ...], ordered: bool) -> Automata
                 if char[:i] not in begun:
                     count += 1
                     begun[char[:i]] = count
-                    edges.append((begun[char[: i - 1]], char[i - 1], count))
+                    source.append(begun[char[: i - 1]])
+                    byte.append(char[i - 1])
+                    target.append(count)
         count += 1
-        edges += ((begun[char[:-1]], char[-1], count) for char in listed)
-    source, byte, target = np.array(edges, np.int32).T
-    table = np.full((count + 1, 256), -1, np.int32)
-    table[source, byte] = target
-    lookahead = np.full((count + 2 if ordered else 2, 256), SATISFIED, np.int32)
-    lookahead[VIOLATED] = VIOLATED
-    no_match = np.zeros(count + 1, np.int32)
-    if ordered:
-        no_match = np.append(np.arange(2, count + 2), VIOLATED).astype(np.int32)
-        lookahead[no_match[source], byte] = no_match[target]
-    steps: dict[int, list[tuple[int, int]]] = {}  # by byte
+        for char in listed:
+            source.append(begun[char[:-1]])
+            byte.append(char[-1])
+            target.append(count)
     distance = [FAR] * count + [0]
-    for one, letter, other in reversed(edges):  # behind a state are greater ones only
-        steps.setdefault(letter, []).append((one, other))
+    for one, other in zip(reversed(source), reversed(target), strict=True):
         distance[one] = min(distance[one], distance[other] + 1)
-    kinds: dict[tuple[tuple[int, int], ...], int] = {}
-    classes = np.zeros(256, np.int32)
-    classes[[*steps]] = [kinds.setdefault((*some,), len(kinds) + 1) for some in steps.values()]
-    return Automata(
-        next=table,
-        accepts=np.arange(count + 1) == count,
-        no_longer=np.zeros(count + 1, np.int32),
-        no_match=no_match,
-        lookahead=lookahead,
-        violated_at_end=np.arange(len(lookahead)) == VIOLATED,
-        distance=np.array(distance, np.int32),
-        classes=classes,
-    )
+    return source, byte, target, distance
 
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:
