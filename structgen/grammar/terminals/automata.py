@@ -85,11 +85,11 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
         of = ends, nothing, nothing
         return assembled(table, of, sinks, violated_at_end, reach, classes)
     if ordered:
-        lookahead, violated_at_end = _lookaheads(table, ends, longers)
         pairs, origin, matched = _with_matches(table, ends, longers)
+        lookahead, violated_at_end = _lookaheads(table, longers, pairs, matched)
         no_longer, no_match = lookahead[1][origin], lookahead[1][n + 2 * origin + matched]
     else:
-        lookahead, violated_at_end = _lookaheads(table, ends, longers, matches=False)
+        lookahead, violated_at_end = _lookaheads(table, longers)
         pairs, origin = table, np.arange(n)
         no_longer = lookahead[1][origin]
         no_match = np.zeros(n, np.int32)
@@ -377,19 +377,18 @@ def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]
 
 
 def _lookaheads(
-    table: Ints, ends: Any, longers: Any, matches: bool = True
+    table: Ints, longers: Any, pairs: Ints | None = None, matched: Any = None
 ) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
     """The minimal lookahead DFA of both conditions: (next, state of each), violated at the end.
 
     The states given are those of the DFA's `no_longer`, then two for each state's `no_match`,
-    without and with a match so far.
+    without and with a match so far. pairs, matched: see `_with_matches`; None for `no_longer` only.
     """
     n = len(table)
     no_longer = np.where(table < 0, SATISFIED, np.where(longers[table], VIOLATED, table + 2))
     parts = [_sinks(table.shape[1]), no_longer]
     violated_at_end = [np.array([False, True]), np.zeros(n, bool)]
-    if matches:
-        pairs, _, matched = _with_matches(table, ends, longers)
+    if pairs is not None:
         parts.append(np.where(pairs < 0, matched[:, None], pairs + 2 + n))
         violated_at_end.append(matched == 1)
     broken = np.concatenate(violated_at_end)

@@ -2,17 +2,16 @@
 
 Between two characters a state is a set of positions of a plain expression (V. Glushkov, 1961), or a
 vector of languages (derivatives, J. A. Brzozowski 1964). Inside a character it is a row of 64
-continuation bytes; equal rows are one state, and a block of characters that all lead to one place
-is made once for each place.
+continuation bytes; equal rows are one state (`kernels.grammar.utf8`).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import accumulate
-from operator import itemgetter, xor
+from operator import xor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +24,8 @@ from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
-from structgen.regular.utf8 import DIGIT, FIRST_CONTINUATION, LAST_ASCII, LEADS
-from structgen.util.arrays import distinct, with_room
+from structgen.regular.utf8 import LAST_ASCII
+from structgen.util.arrays import distinct
 from structgen.util.cancellation import checkpoint
 
 Ints = npt.NDArray[Any]
@@ -35,6 +34,7 @@ Flags = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 Condition = Callable[[Bits], Flags]
 SOME_STATES = 64  # for which there is room at first
+SOME_NODES = 256  # of the tree of what characters do in a state
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
 
 
@@ -56,30 +56,81 @@ def explored(vector: Vector, most: int) -> tuple[npt.NDArray[np.int32], Flags, l
     bool[n, languages], which of these each state accepts; and the vector of each state between
     characters, where they were found by derivatives. Raises BudgetError past `most` states.
     """
-    dfa, found = _ByteDfa(most), _by_positions(vector, most)
-    vectors: dict[int, Vector] = {}
-    if found is not None:
-        dfa.explore_classes(found)
-        between, ends = np.arange(len(found.ends)), found.ends
-    else:
-        dfa.number(vector)
-        for at, some in dfa.between:
-            checkpoint()
-            dfa.explore(at, _moves(some))
-        vectors |= dfa.between
-        between = np.array([*vectors])
-        ends = np.array([[one.nullable for one in some] for some in vectors.values()])
-    table, order = dfa.in_order()
-    held = np.zeros((dfa.count, len(vector)), np.bool_)
-    held[between] = ends
-    return table, held[order], [vectors.get(at) for at in order.tolist()]
+    vectors: list[Vector] = []
+    found = _by_positions(vector, most) or _by_derivatives(vector, most, vectors)
+    rows, between = _in_bytes(found, most), len(found.moves)
+    order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
+    order = order[: kernels("grammar.terminals").in_order(rows, order, place[:-1])]
+    ends = np.zeros((len(rows), len(vector)), np.bool_)
+    ends[:between] = found.ends
+    vectors_of = [vectors[at] if at < len(vectors) else None for at in order.tolist()]
+    return place[rows[order]], ends[order], vectors_of
 
 
-def _moves(vector: Vector) -> list[tuple[int, int, Vector]]:
-    """Spans of code points, ascending, and the derivatives that they lead to."""
-    moves = vector_moves(vector)
-    found = [(*span, after) for chars, after in moves for span in chars.ranges]
-    return sorted(found, key=itemgetter(0))
+def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
+    """int32[n, 256]: the DFA over bytes; its first states are those between characters.
+
+    Raises BudgetError past `most` states.
+    """
+    moves = np.ascontiguousarray(found.moves, np.int32)
+    spans = np.array(found.spans, np.int32).reshape(-1, 3)
+    count, alike = len(moves), np.full(len(moves), -1, np.int32)
+    multibyte = moves[:, distinct(spans[spans[:, 1] > LAST_ASCII, 2])]
+    reading = np.flatnonzero((multibyte >= 0).any(axis=1))
+    first: dict[bytes, int] = {}
+    keys = _keys(multibyte[reading])
+    alike[reading] = [first.setdefault(*pair) for pair in zip(keys, reading.tolist(), strict=True)]
+    room, size = count + (SOME_STATES if first else 0), SOME_NODES
+    while True:
+        checkpoint()
+        table, slots = np.full((room, 256), -1, np.int32), np.full(_slots(room), -1, np.int32)
+        alls, nodes = np.full((3, count), -1, np.int32), np.empty((size, 128), np.int32)
+        states = kernels("grammar.utf8").states_inside(
+            moves, spans, alike, alls, table, nodes, slots
+        )
+        if states > most or (states < 0 and room > most):
+            raise too_large(most)
+        if states >= 0:
+            return table[:states]
+        room, size = 4 * room, 4 * size
+
+
+def _slots(room: int) -> int:
+    """The size of a hash table of states."""
+    return 1 << (2 * room).bit_length()
+
+
+def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClasses:
+    """The DFA over characters by derivatives. vectors: set to that of each state.
+
+    Raises BudgetError past `most` states.
+    """
+    numbers, moves = {vector: 0}, list[list[tuple[int, int, int]]]()
+    vectors.append(vector)
+    for some in vectors:
+        checkpoint()
+        found = []
+        for chars, after in vector_moves(some):
+            if after not in numbers:
+                numbers[after] = len(vectors)
+                vectors.append(after)
+            found += [(low, high + 1, numbers[after]) for low, high in chars.ranges]
+        moves.append(found)
+        if len(vectors) > most:
+            raise too_large(most)
+    points = distinct(np.array([0, *(one for row in moves for span in row for one in span[:2])]))
+    behind = np.zeros((len(moves), len(points)), np.int32)
+    for row, found in zip(behind, moves, strict=True):
+        begins, ends, targets = np.array(found, np.int64).reshape(-1, 3).T
+        row[np.searchsorted(points, ends)] -= (targets + 1).astype(np.int32)
+        row[np.searchsorted(points, begins)] += (targets + 1).astype(np.int32)
+    behind = np.cumsum(behind, axis=1, dtype=np.int32) - 1
+    kinds: dict[bytes, int] = {}
+    classes = [kinds.setdefault(key, len(kinds)) for key in _keys(behind.T)]
+    first = [classes.index(kind) for kind in range(len(kinds))]
+    bounds = zip(points[:-1].tolist(), (points[1:] - 1).tolist(), classes, strict=False)
+    nullable = np.array([[one.nullable for one in some] for some in vectors])
+    return _ByClasses(behind[:, first], [*bounds], nullable)
 
 
 def _by_positions(vector: Vector, most: int) -> _ByClasses | None:
@@ -126,8 +177,9 @@ class _PositionSets:
         self._toggles: dict[int, int] = {}  # positions whose characters begin or end at a point
         self._kept: dict[Regex, tuple[int, int]] = {}
         self._whether = [self._read(language) for language in vector]
+        self._is_plain = len(vector) == 1 and len(self._kept) == 1 and vector[0] in self._kept
         nothing = np.zeros((1, self._words), np.uint64)
-        if any(alive(nothing).any() for _, alive in self._whether):
+        if not self._is_plain and any(alive(nothing).any() for _, alive in self._whether):
             raise TooLargeError
 
     @property
@@ -200,51 +252,11 @@ class _PositionSets:
                 raise too_large(most)
             room *= 8
         states, moves = states[:count], moves[:count]
+        if self._is_plain:  # of one expression no state is dead, and bit 0 says where it ends
+            return _ByClasses(moves, classes, (states[:, :1] & np.uint64(1)) > 0)
         alive = np.logical_or.reduce([alive(states) for _, alive in self._whether])
         ends = np.stack([ends(states) for ends, _ in self._whether], axis=1)
         return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), classes, ends)
-
-
-class _Digit(NamedTuple):
-    """What characters do whose last bytes are one continuation byte more than in the one before.
-
-    rows: int[n, 64], by the digit of that byte: what of the one before (of the spans, in the first)
-    comes next, -1 for nothing. first_bytes, behind: first bytes of characters, and their rows.
-    """
-
-    rows: Ints
-    first_bytes: Ints
-    behind: Ints
-
-
-@lru_cache(maxsize=128)
-def _digits(spans: tuple[Span, ...]) -> tuple[_Digit, ...]:
-    """UTF-8 of spans of code points behind ASCII, from the last byte of characters to the first.
-
-    Most terminals have the same few spans: of all such characters, say.
-    """
-    found = []
-    points = np.array([end for low, high, _ in spans for end in (low, high + 1)], np.int64)
-    kinds = np.array([kind for *_, of in spans for kind in (of, -1)], np.int64)
-    width = 1 << DIGIT
-    for more, (lead, first, last, size, _) in enumerate(LEADS):
-        first_bytes = np.arange(first // size, last // size + 1)
-        first >>= DIGIT * more
-        kept = points > first  # shorter forms spell what is below
-        kinds = np.append(_at(np.array([first]), points, kinds), kinds[kept])
-        points = np.append(first, points[kept])
-        mixed = distinct(points[points % width > 0] // width)
-        blocks = distinct(np.concatenate([-(-points // width), mixed, mixed + 1]))
-        cells = _at(blocks[:, None] * width + np.arange(width), points, kinds)
-        numbers = {b"\xff" * cells.itemsize * width: -1}
-        places: list[int] = []
-        listed = _keys(cells)
-        for at, row in enumerate(listed):
-            if numbers.setdefault(row, len(numbers) - 1) == len(places):
-                places.append(at)
-        points, kinds = blocks, np.array([numbers[row] for row in listed])
-        found.append(_Digit(cells[places], lead + first_bytes, _at(first_bytes, points, kinds)))
-    return (*found,)
 
 
 def _keys(rows: Ints) -> list[bytes]:
@@ -256,114 +268,9 @@ def _keys(rows: Ints) -> list[bytes]:
     return found
 
 
-def _at(code: Ints, points: Ints, kinds: Ints) -> Ints:
-    """The kinds of some code points; `kinds` has those from each of the points on."""
-    found: Ints = np.append(kinds, -1)[np.searchsorted(points, code, side="right") - 1]
-    return found
-
-
 def too_large(most: int) -> BudgetError:
     """The error for a terminal with more than `most` states."""
     return BudgetError(
         f"a terminal has more than {most} byte states",
         hint="use smaller counts or character classes in it",
     )
-
-
-class _ByteDfa:
-    """The states found so far. count: how many.
-
-    between: those between characters, with what they stand for, where derivatives are explored.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._table = np.full((SOME_STATES, 256), -1, np.int32)  # with room for more
-        self.count = 0
-        self._numbers: dict[Hashable, int] = {np.full(1 << DIGIT, -1, np.int32).tobytes(): -1}
-        self.between: list[tuple[int, Any]] = []
-
-    def number(self, what: Hashable) -> int:
-        """The state between characters that stands for something."""
-        found = self._numbers.get(what)
-        if found is None:
-            found = self._numbers[what] = self._new(1)
-            self.between.append((found, what))
-        return found
-
-    def _new(self, more: int) -> int:
-        """The first of some new states, of which nothing is known yet."""
-        first, self.count = self.count, self.count + more
-        if self.count > self._most:
-            raise too_large(self._most)
-        if self.count > len(self._table):
-            self._table = with_room(self._table, self.count, -1)
-        return first
-
-    def explore(self, state: int, moves: Iterable[tuple[int, int, Hashable]]) -> None:
-        """Find what each byte does in a state.
-
-        moves: spans of code points, ascending, and what they lead to.
-        """
-        plain, multibyte = [], []
-        to: dict[int, int] = {}
-        for low, high, after in moves:
-            target = self.number(after)
-            if low <= LAST_ASCII:
-                plain.append((low, min(high, LAST_ASCII) + 1, target))
-            if high > LAST_ASCII:
-                multibyte.append((low, high, to.setdefault(target, len(to))))
-        for low, behind, target in plain:
-            self._table[state, low:behind] = target
-        self._explore_multibyte(state, multibyte, [*to])
-
-    def explore_classes(self, found: _ByClasses) -> None:
-        """Take in all states of a DFA over characters, which keep their numbers."""
-        count = len(found.moves)
-        self._new(count)
-        ascii_kinds = np.full(LAST_ASCII + 1, -1, np.int32)
-        for first, last, kind in found.spans:
-            ascii_kinds[first : last + 1] = kind
-        moves = np.append(found.moves, np.full((count, 1), -1, np.int32), axis=1)  # at index -1
-        self._table[:count, : LAST_ASCII + 1] = moves[:, ascii_kinds]
-        multibyte = [span for span in found.spans if span[1] > LAST_ASCII]
-        moves = found.moves[:, sorted({kind for _, _, kind in multibyte})]
-        alike: dict[bytes, list[int]] = {}
-        some = np.flatnonzero((moves >= 0).any(axis=1))
-        for state, key in zip(some.tolist(), _keys(moves[some]), strict=True):
-            alike.setdefault(key, []).append(state)
-        for states in alike.values():
-            checkpoint()
-            self._explore_multibyte(states[0], multibyte, found.moves[states[0]].tolist())
-            self._table[states, LAST_ASCII + 1 :] = self._table[states[0], LAST_ASCII + 1 :]
-
-    def _explore_multibyte(self, state: int, spans: Iterable[Span], to: list[int]) -> None:
-        """Find what the first bytes of characters behind ASCII do in a state.
-
-        spans: of code points, each with its number in `to`, which has the states.
-        """
-        states = np.array([*to, -1], np.int32)  # the last for no span
-        for rows, first_bytes, behind in _digits((*spans,)):
-            states = self._inner(states[rows])
-            self._table[state, first_bytes] = states[behind]
-
-    def _inner(self, rows: Ints) -> Ints:
-        """The states inside a character with these rows, -1 where one leads nowhere; -1 behind."""
-        keys, numbers = _keys(rows), self._numbers
-        fresh = {key: i for i, key in enumerate(keys) if key not in numbers}
-        if fresh:
-            first = self._new(len(fresh))
-            numbers |= zip(fresh, range(first, self.count), strict=True)
-            inside = slice(FIRST_CONTINUATION, FIRST_CONTINUATION + (1 << DIGIT))
-            self._table[first : self.count, inside] = rows[[*fresh.values()]]
-        return np.array([*map(numbers.__getitem__, keys), -1], np.int32)
-
-    def in_order(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The rows of states, in the order in which bytes lead to them, and which states these are.
-
-        int32[n, 256], -1 dead.
-        """
-        rows = self._table[: self.count]
-        order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
-        order = order[: kernels("grammar.terminals").in_order(rows, order, place[:-1])]
-        return place[rows[order]], order
