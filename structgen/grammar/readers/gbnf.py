@@ -1,8 +1,9 @@
 """Reads grammars in GBNF, the notation of llama.cpp's grammar files.
 
 It is read as llama.cpp's parser reads it; of two rules of one name the later counts; `[]` matches
-nothing. As XGrammar has it, names may have underscores, and a rule goes on in the next line unless
-that begins another rule: no text that llama.cpp takes can be meant otherwise. What llama.cpp
+nothing. As XGrammar has it, names may have underscores, `::=` may stand in the line behind a name,
+and a rule goes on in the next line unless that begins another rule: no text that llama.cpp takes
+can be meant otherwise. What llama.cpp
 refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by text or number
 (`<think>`, `<[1000]>`), and all others (`!<[1000]>`), stand for themselves, not for their bytes.
 """
@@ -30,7 +31,7 @@ from structgen.regular.regex import Regex, chars, literal
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
-_NEXT_RULE = re.compile(r"[a-zA-Z0-9_-]+[ \t]*::=|\Z")
+_NEXT_RULE = re.compile(r"[a-zA-Z0-9_-]+(?:[ \t\r\n]|#[^\r\n]*)*::=|\Z")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
 NAMES = "names have letters, digits, '-' and '_'"
@@ -72,9 +73,9 @@ class _Reader(ClassReader):
     def definition(self) -> None:
         """Read `name ::= alternatives` up to the end of its line."""
         self.rule = ""
-        place = self.place(self.at)
+        start, place = self.at, self.place(self.at)
         name = self.rule_name()
-        self.space()
+        self.space(lines=_NEXT_RULE.match(self.text, start) is not None)
         self.rule = name
         if not self.take("::="):
             raise self.wrong("the rule has no '::='", "'::='", NAMES)

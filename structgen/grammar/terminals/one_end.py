@@ -59,6 +59,16 @@ def behind_its_end(node: Node) -> Regex | None:
     return _forbidden(node)
 
 
+def repeats_what_ends_in_one_place(node: Node) -> bool:
+    """Whether a pattern is as many turns as there can be, each of which has one end at most.
+
+    A text is such turns in one way, so all that it can match whole it prefers whole.
+    """
+    if not isinstance(node, Loop) or node.lazy or width(node.body).least == 0:
+        return False
+    return not has_assertions(node) and behind_its_end(node.body) is EMPTY
+
+
 def _is_keyword(node: Node) -> bool:
     r"""Whether it is a word behind which some character must not stand (`if(?!\w)`)."""
     *word, last = node.parts if isinstance(node, Sequence) and len(node.parts) > 1 else (node,)

@@ -28,7 +28,7 @@ from structgen.grammar.terminals.leftmost_first import (
     PossibleMatch,
     Program,
 )
-from structgen.grammar.terminals.one_end import behind_its_end
+from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_ends_in_one_place
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.python_language import language_of, texts_in_order
 from structgen.grammar.terminals.python_regex import (
@@ -112,6 +112,9 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     if behind is not None:
         language = language_of(_without_assertions(node))
         return Matches(language, language if behind is EMPTY else behind)
+    if repeats_what_ends_in_one_place(node):
+        language = language_of(node)
+        return Matches(language, language)
     unreserved = _unreserved(node, residuals)
     if unreserved is not None:
         return unreserved

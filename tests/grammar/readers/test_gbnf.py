@@ -30,6 +30,7 @@ from tests.grammar.reference import accepts
         ('root ::= ("a" | b "c") b\nb ::= "x"', ["ax", "xcx"], ["x"]),
         ('root ::= "a" # c "b"\n# d\n  b\n\n\tb ::= "z"', ["az"], ["a", "ab"]),
         ('root ::= "a"\n  | a_b\n  "c"+\n  ?\na_b ::=\n"b"', ["a", "bc", "b"], ["ac", "b?"]),
+        ('root # c\n ::= "a" b\n\nb\n::= "c"\n"d"', ["acd"], ["a", "ac"]),
         ('root ::= "a"\n)\n', None, None),
         ('root ::= (\n "a" # comment\n | "b"\n)\n', ["a", "b"], ["ab"]),
         ('root ::= "a" |\n  "b"', ["a", "b"], ["c"]),

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
-from structgen.grammar.terminals.one_end import behind_its_end
+from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_ends_in_one_place
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import LONG_LIST, Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
@@ -193,6 +193,23 @@ def test_what_reads_one_way_prefers_the_longest(pattern: str, texts: list[str]) 
             assert max(whole, default=None) == length(pattern, text)
 
 
+@settings(max_examples=400)
+@given(
+    GREEDY,
+    st.sampled_from(["+", "{1,2}", "{2,3}", "*", "{3}"]),
+    st.lists(st.text("abcd", max_size=7), min_size=6),
+)
+def test_turns_that_end_in_one_place_are_as_many_as_can_be(
+    body: str, count: str, texts: list[str]
+) -> None:
+    """The longest beginning of a text that `re` matches whole, also where turns are counted."""
+    pattern = f"(?:{body}){count}"
+    if repeats_what_ends_in_one_place(parse(pattern)):
+        for text in texts:
+            whole = [end for end in range(len(text) + 1) if re.fullmatch(pattern, text[:end])]
+            assert max(whole, default=None) == length(pattern, text)
+
+
 ENDS = st.sampled_from(["", "", "(?!a)", "(?!b)", "(?![abc])", "(?!.)"])
 
 
@@ -234,6 +251,20 @@ def test_what_can_end_in_one_place_matches_there(
 def test_which_patterns_end_in_one_place(pattern: str, has_one_end: bool) -> None:
     """Numbers, words, strings; not what may stop early, nor what looks elsewhere."""
     assert (behind_its_end(parse(pattern)) is not None) is has_one_end
+
+
+@pytest.mark.parametrize(
+    ("pattern", "repeats"),
+    [
+        (r'([^"\\]|\\["n]|\\u[0-9a-f]{4}){1,2000}', True),
+        (r"(a|ab){1,2000}", False),
+        (r"(a|ba?){1,2000}", False),
+        (r"(ab|b){1,2000}?", False),
+    ],
+)
+def test_which_patterns_repeat_what_ends_in_one_place(pattern: str, repeats: bool) -> None:
+    """However many turns there may be."""
+    assert repeats_what_ends_in_one_place(parse(pattern)) is repeats
 
 
 @pytest.mark.parametrize(
