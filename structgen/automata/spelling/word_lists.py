@@ -19,12 +19,13 @@ from structgen.automata.lexer.lexer import End, LexState, Role, Text, Vector
 from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import NAMED, PLACE_BITS, REST
 from structgen.kernels.build.loader import kernels
-from structgen.regular.expressions.nodes import texts_of
+from structgen.regular.expressions.nodes import Chars, texts_of
 from structgen.regular.lone_surrogates import STAND_IN
 from structgen.regular.regex import ANY, EMPTY, EPSILON
 from structgen.regular.words import WordRange, is_spellable
 from structgen.util.arrays import with_room
 
+FEW_CHARACTERS = 10  # that a language may have to be a word list, as listed digits have
 _FIRST_SURROGATE = "\ud800"
 
 
@@ -80,7 +81,7 @@ def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[i
         return None
     having: dict[str, int] = {}  # for each word, bits of the languages it is in
     for place, language in enumerate(vector):
-        words = texts_of(language)
+        words = _texts_of(language)
         if words is None:
             return None
         for word in words:
@@ -89,6 +90,13 @@ def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[i
     known = sorted(having)
     which = [places.setdefault(having[word], len(places)) for word in known]
     return known, [role.terminal(bits) for bits in places], which
+
+
+def _texts_of(language: Any) -> list[str] | None:
+    """The texts of a list of words, or of few single characters; None of other languages."""
+    if isinstance(language, Chars) and len(language.chars) <= FEW_CHARACTERS:
+        return [chr(c) for lo, hi in language.chars.ranges for c in range(lo, hi + 1)]
+    return texts_of(language)
 
 
 def _terminal(role: Role, read: Vector) -> Hashable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,11 +17,17 @@ from structgen.schema.values import Written, written
 
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
+MOST_SPELLED = 64  # runs up to which numbers may come in any spelling
 LARGE = 10**21  # whole numbers from here on are in no run
 
 
-def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str]) -> NormalForm:
-    """The normal form of exactly these JSON values; `location` is where they are listed."""
+def constants(
+    schemas: Subschemas, values: list[Any], location: Callable[[], str], *, is_plain: bool = False
+) -> NormalForm:
+    """The normal form of exactly these JSON values; `location` is where they are listed.
+
+    is_plain: whether numbers are written as the schema has them, as in a long list.
+    """
     kinds = set(map(type, values))
     if kinds == {str}:  # as most are
         return NormalForm(string=_words(schemas, values))
@@ -30,14 +36,15 @@ def constants(schemas: Subschemas, values: list[Any], location: Callable[[], str
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
     nested = any(isinstance(v, list | dict) for v in values)
     at = location() if nested else ""
+    plain = is_plain or len(values) > MOST_SPELLED
     return NormalForm(
         any(v is None for v in values),
         any(v is True for v in values),
         any(v is False for v in values),
-        alt(*_constant_numbers(schemas, numbers)),
+        alt(*_constant_numbers(schemas, numbers, is_plain)),
         _words(schemas, [v for v in values if isinstance(v, str)]),
-        tuple(_constant_array(schemas, v, at) for v in values if isinstance(v, list)),
-        tuple(_constant_object(schemas, v, at) for v in values if isinstance(v, dict)),
+        tuple(_constant_array(schemas, v, at, plain) for v in values if isinstance(v, list)),
+        tuple(_constant_object(schemas, v, at, plain) for v in values if isinstance(v, dict)),
     )
 
 
@@ -48,36 +55,66 @@ def _words(schemas: Subschemas, values: list[str]) -> Regex:
     return words(text for text in map(with_stand_ins, values) if text is not None)
 
 
-def _constant_numbers(schemas: Subschemas, numbers: list[Any]) -> Iterator[Regex]:
+def _constant_numbers(schemas: Subschemas, numbers: list[Any], is_plain: bool) -> Iterator[Regex]:
     """The language of each number, or one for a run of numbers at equal distances.
 
-    Where spelling is natural, a number that is not in a run is written as the schema has it.
+    Where spelling is natural, a number that is not in a run is written as the schema has it; where
+    there are more than MOST_SPELLED runs, or `is_plain`, all are.
     """
-    values = {to_fraction(number): number for number in reversed(numbers)}
+    values = {_exact(number): number for number in reversed(numbers)}
     if schemas.natural:
         yield words(written(values.pop(x)) for x in [*values] if not isinstance(values[x], int))
     for value, number in values.items():  # with an exponent that no automaton reads
         if isinstance(number, Written) and not matches(equal_to(value), number.text):
             yield words([number.text])
-    ordered, begin = sorted(values), 0
+    ordered = sorted(values)
+    runs = [*_runs(ordered)]
+    if is_plain or len(runs) > MOST_SPELLED:
+        yield words(text for value in ordered for text in _plain_texts(values[value]))
+        return
+    for begin, end, step in runs:
+        if step:
+            spelling: Spelling = "natural" if schemas.natural else "any"
+            low, high = ordered[begin], ordered[end - 1]
+            yield number_language(
+                integer=True, minimum=low, maximum=high, multiple_of=[step], spelling=spelling
+            )
+        else:
+            yield _constant_number(schemas, ordered[begin])
+
+
+def _exact(number: float | Decimal) -> Fraction | int:
+    """The value of a number."""
+    return number if type(number) is int and -LARGE < number < LARGE else to_fraction(number)
+
+
+def _plain_texts(number: float | Decimal) -> Iterator[str]:
+    """A number as a schema has it, and a whole one in digits."""
+    text = written(number)
+    yield text
+    if text.endswith(".0"):
+        yield text[:-2]
+
+
+def _runs(ordered: Sequence[Fraction | int]) -> Iterator[tuple[int, int, Fraction | int]]:
+    """The runs of numbers: begin, end, and distance, which is 0 for a number by itself."""
+    begin = 0
     while begin < len(ordered):
         end, step = _run(ordered, begin)
         low, high = ordered[begin], ordered[end - 1]
         whole = low.denominator == step.denominator == 1 and max(-low, high) < LARGE
         if whole and end - begin >= RUN and not low % step:
-            spelling: Spelling = "natural" if schemas.natural else "any"
-            yield number_language(
-                integer=True, minimum=low, maximum=high, multiple_of=[step], spelling=spelling
-            )
+            yield begin, end, step
         else:
             end = max(begin + 1, end - 1)  # the last one may begin the next run
-            yield from (_constant_number(schemas, value) for value in ordered[begin:end])
+            yield from ((at, at + 1, 0) for at in range(begin, end))
         begin = end
 
 
-def _run(ordered: list[Fraction], begin: int) -> tuple[int, Fraction]:
+def _run(ordered: Sequence[Fraction | int], begin: int) -> tuple[int, Fraction | int]:
     """The end of the run of numbers at equal distances from index `begin` on, and the distance."""
-    step, end = Fraction(0), begin + 1
+    step: Fraction | int = 0
+    end = begin + 1
     if end < len(ordered):
         step = ordered[end] - ordered[begin]
     while end < len(ordered) and ordered[end] - ordered[end - 1] == step:
@@ -89,11 +126,15 @@ def _constant_number(schemas: Subschemas, value: Fraction | int) -> Regex:
     return words([str(value)]) if schemas.natural else equal_to(Fraction(value))
 
 
-def _constant_array(schemas: Subschemas, value: list[Any], location: str) -> ArrayAlt:
-    items = tuple(schemas.constant(v, f"{location}/{i}") for i, v in enumerate(value))
+def _constant_array(schemas: Subschemas, value: list[Any], location: str, plain: bool) -> ArrayAlt:
+    items = tuple(
+        [schemas.constant(v, f"{location}/{i}", is_plain=plain) for i, v in enumerate(value)]
+    )
     return ArrayAlt(((items, FALSE),), len(value), len(value))
 
 
-def _constant_object(schemas: Subschemas, value: dict[str, Any], location: str) -> ObjectAlt:
-    named = {k: schemas.constant(v, f"{location}/{k}") for k, v in value.items()}
+def _constant_object(
+    schemas: Subschemas, value: dict[str, Any], location: str, plain: bool
+) -> ObjectAlt:
+    named = {k: schemas.constant(v, f"{location}/{k}", is_plain=plain) for k, v in value.items()}
     return ObjectAlt((PropertyGroup(named, (), FALSE),), tuple(value))

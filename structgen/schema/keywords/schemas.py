@@ -148,7 +148,8 @@ class Schemas(Subschemas):
         if value is Unsatisfiable:
             return NOTHING
         if isinstance(value, OneOf):
-            return constants(self, list(value.values), lambda: atom.location)
+            values, is_plain = value
+            return constants(self, [*values], lambda: atom.location, is_plain=is_plain)
         if isinstance(value, Negation):
             return self.negated_form(self.normal_form(value.expr), atom.where)
         if isinstance(value, Union):
@@ -202,9 +203,9 @@ class Schemas(Subschemas):
                     todo += below
                     continue
                 entry = self.atom(schema, place, entered=True)
-            form = self.expand(entry)
-            if isinstance(entry.value, OneOf) and not (form.arrays or form.objects):
+            if isinstance(entry.value, OneOf) and all(map(simple.is_constant, entry.value.values)):
                 continue
+            form = self.expand(entry)
             costly.append((entry, form))
             joined.update(dict.fromkeys(_shared_children(form)))
             for child in children_of(form):

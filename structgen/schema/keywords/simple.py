@@ -208,12 +208,14 @@ def _is_step(value: Any) -> bool:
     return _is_number(value) and value > 0
 
 
-def _is_constant(value: Any) -> bool:
+def is_constant(value: Any) -> bool:
+    """Whether a value is a scalar that can certainly be read."""
     return type(value) in _LISTED and (type(value) not in (int, float) or _is_number(value))
 
 
 def _are_constants(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_constant, value))
+    # many are read when a schema is compiled, and not in the middle of a text
+    return isinstance(value, list) and len(value) <= MANY and all(map(is_constant, value))
 
 
 def _are_names(value: Any) -> bool:
@@ -237,6 +239,7 @@ def _values(keyword: str, value: Any) -> Iterator[Child]:
     return (((keyword, key), x) for key, x in value.items() if isinstance(x, dict))
 
 
+MANY = 1000  # constants of a schema that is not simple any more
 _LOCATING = IDENTITY | {"$ref"}  # keywords that say where this or another schema is
 _MAY_HAVE_VALUES = frozenset((
     "type", "format", "properties", "items", "additionalProperties", "required",
@@ -254,7 +257,7 @@ _TRIVIAL = (_MAY_HAVE_VALUES - {"required"}) | {
 _CHECKS: dict[str, Check] = dict.fromkeys(KEYWORDS, _never) | {
     "type": _is_type,
     "enum": _are_constants,
-    "const": _is_constant,
+    "const": is_constant,
     **dict.fromkeys(("minimum", "maximum"), _is_number),
     **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), _is_bound),
     "multipleOf": _is_step,

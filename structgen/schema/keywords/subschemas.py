@@ -83,6 +83,7 @@ class Subschemas(ABC):
         self.only_strings = False  #: skip keywords that do not restrict strings
         self._of_strings: Subschemas | None = None
         self._constants: dict[frozenset[Value], Expr] = {}
+        self._texts: dict[str, Expr] = {}
         self._negations: dict[Expr, Expr] = {}
         self._copies = Copies()
         self._unions: dict[tuple[Expr, ...], Expr] = {}
@@ -198,9 +199,17 @@ class Subschemas(ABC):
             )
         return self._of_strings.normal_form(expr).string
 
-    def constant(self, value: Any, location: str) -> Expr:
-        """The expression of one value."""
-        return (Atom(OneOf((value,)), location, lambda: frozenset((value_of(value),))),)
+    def constant(self, value: Any, location: str, *, is_plain: bool = False) -> Expr:
+        """The expression of one value; is_plain: see `OneOf`."""
+        if not isinstance(value, str):
+            return self._constant(value, location, is_plain)
+        found = self._texts.get(value)  # the same text often comes again
+        if found is None:
+            found = self._texts[value] = self._constant(value, location, is_plain)
+        return found
+
+    def _constant(self, value: Any, location: str, is_plain: bool) -> Expr:
+        return (Atom(OneOf((value,), is_plain), location, lambda: frozenset((value_of(value),))),)
 
     def one_of(self, values: frozenset[Value]) -> Expr:
         """The expression of exactly these values."""

@@ -66,6 +66,7 @@ class OneOf(NamedTuple):
     """JSON values of which a child must equal one (from `enum`, `const`, or items read)."""
 
     values: tuple[Any, ...]
+    is_plain: bool = False  # whether numbers among them are written as the schema has them
 
 
 class Unsatisfiable:

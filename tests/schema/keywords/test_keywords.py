@@ -138,3 +138,24 @@ def test_what_is_not_json_is_never_accepted(text: str) -> None:
     state = constraint.advance_bytes(constraint.start, text.encode())
     assert not constraint.is_accepting(state)
     assert not json_decider({})(text.encode())
+
+
+def test_a_long_list_of_numbers_is_read_as_it_is_written() -> None:
+    """Whole ones in digits as well; by themselves, beside bounds, and in listed values."""
+    numbers: list[float] = [i * i * 7 for i in range(80)]
+    numbers += [i * i + 0.25 for i in range(40)] + [i * i * 7 + 3.0 for i in range(9, 40)]
+    schema = {
+        "anyOf": [
+            {"enum": numbers, "minimum": 100, "not": {"const": 175}},
+            {"enum": [[number, "x", {"a": number}] for number in numbers]},
+        ]
+    }
+    decide = json_decider({"$schema": DIALECTS[2020], **schema})
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
+    constraint = sg.compile(spec, BYTES)
+    texts = [json.dumps(x) for i in numbers for x in (i, i + 1, [i, "x", {"a": i}], [i, "x"])]
+    texts += [str(int(i)) for i in numbers if i == int(i)]
+    assert {decide(text.encode()) for text in texts} == {True, False}
+    for text in texts:
+        state = constraint.advance_bytes(constraint.start, text.encode())
+        assert constraint.is_accepting(state) == decide(text.encode()), text
