@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from itertools import pairwise
+from os.path import commonprefix
 from typing import Any
 
 from structgen.regular.charset import union_all
@@ -274,7 +275,18 @@ def _first_text(regex: Regex) -> str:
         if not head:
             break
         text, regex = text + head, regex.tail
-    return text + text_of(regex)
+    return text + (_shared_beginning(regex) if isinstance(regex, Alt) else text_of(regex))
+
+
+def _shared_beginning(union: Alt) -> str:
+    """The text that all alternatives begin with."""
+    found: str | None = None
+    for part in union.parts:
+        begun = _first_text(part)
+        found = begun if found is None else commonprefix((found, begun))  # noqa: RUF071
+        if not found:
+            break
+    return found or ""
 
 
 def _merge_conjuncts(found: set[Regex]) -> set[Regex]:

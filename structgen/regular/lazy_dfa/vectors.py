@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from structgen.regular.expressions.base import EMPTY, INFINITE, Regex
-from structgen.regular.expressions.logic import all_begin_differently
+from structgen.regular.expressions.logic import all_begin_differently, alternatives_of
 from structgen.regular.expressions.nodes import (
     ANY,
     Alt,
     And,
+    Chars,
     Concat,
     Literal,
     Not,
@@ -40,6 +41,7 @@ MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
 WIDE = 6  # expressions side by side from which on stepping through derivatives is slow
 AT_FIRST, LATER = 256, 32  # states that are explored together
+MANY_CHARACTERS = 1000  # nearly any
 FEW_PARTS = 8  # alternatives of a union that is taken apart
 
 Vector = tuple[Regex, ...]
@@ -140,9 +142,10 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
 
     True: a text can be continued only while it is in some language of the vector. False: whatever
     the parts can read can be continued. Raises TooLargeError, also where neither can be seen, and
-    for plain languages alone, whose derivatives take less than an automaton.
+    for plain languages alone, whose derivatives take less than an automaton, unless all texts stand
+    beside languages that are anchored.
     """
-    if all(language.plain for language in vector):
+    if all(language.plain for language in vector) and not _are_anchored(vector):
         raise TooLargeError
     lasting = [language for language in vector if is_open_ended(language)]
     few = len({*vector} - {EMPTY}) < WIDE
@@ -162,6 +165,34 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
         if dies is not None:
             return [*dict.fromkeys((*found, ANY))], dies
     raise TooLargeError
+
+
+def _are_anchored(vector: Vector) -> bool:
+    """Whether many languages stand beside all texts of which few go on with a text at once.
+
+    They begin differently, or none has any text in its midst.
+    """
+    others = [language for language in vector if language not in (ANY, EMPTY)]
+    if ANY not in vector or sum(len(alternatives_of(x)) for x in others) < WIDE:
+        return False
+    return all_begin_differently(others) or not any(map(_has_any_text, others))
+
+
+def _has_any_text(node: Regex) -> bool:
+    """Whether nearly any text may stand in a plain expression before its end."""
+    if isinstance(node, Concat):
+        return any(map(_has_any_text, (node.head, node.tail))) or _is_any_text(node.head)
+    if isinstance(node, Repeat):
+        return _has_any_text(node.body)
+    return isinstance(node, Alt) and any(map(_has_any_text, node.parts))
+
+
+def _is_any_text(node: Regex) -> bool:
+    if isinstance(node, Alt):
+        return any(map(_is_any_text, node.parts))
+    if not isinstance(node, Repeat) or not isinstance(node.body, Chars):
+        return False
+    return node.high >= INFINITE and len(node.body.chars) > MANY_CHARACTERS
 
 
 def _rules_out_many(language: Regex) -> bool:

@@ -248,6 +248,8 @@ class Schemas(Subschemas):
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
+                if len(self.explored) < MAX_OPENED:
+                    self.explored.append((form, None))
 
     def _complex_below(
         self, schema: dict[str, Any], place: Place, seen: set[int]

@@ -126,8 +126,9 @@ class JsonMachine(Machine[JsonFrame]):
         And those behind a key that comes first, if there is one.
         """
         for form, key in objects:
-            threads = (Thread(0, matcher, matcher.start) for matcher in self._costs.objects(form))
-            opened = self._frame("object", "open", tuple(threads))
+            matchers = self._costs.objects(form)
+            threads = tuple([Thread(0, matcher, matcher.start) for matcher in matchers])
+            opened = self._key_set_frames.opened(threads) or self._frame("object", "open", threads)
             frame = None if key is None else self._key(opened, key)
             if frame is not None and any(form.objects for form in frame.vector):
                 self._open(frame, "object")

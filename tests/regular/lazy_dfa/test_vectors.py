@@ -39,6 +39,7 @@ CELLS = st.tuples(FOUND, FOUND, FEW).map(
         complement(alt(*x[:2])),
     )
 )
+STARTS = ("aaa", "aab", "aba", "abb", "baa", "bab", "bba", "bbb")
 STAYING = st.sampled_from(["a", "^a", "^(a|b.)", "ab", "bb", "a.b"]).map(parse)
 APART = st.tuples(
     STAYING, STAYING, st.one_of(FEW, st.just(EMPTY))
@@ -53,7 +54,15 @@ APART = st.tuples(
 ENDLESS = st.lists(st.builds(intersect, FOUND, LISTED.map(complement)), min_size=2, max_size=4).map(
     tuple
 )
+ANCHORED = st.permutations(["^a+b$", "^(a|b)b+$", "^aa", "^ab?a$", "^b+a$", "^(ab)+$"]).map(
+    lambda patterns: (ANY, *map(parse, patterns))
+)
+BEGUN = st.tuples(FOUND, FOUND).map(  # parts that begin differently, beside any text
+    lambda x: (ANY, *(intersect(parse("^" + begun), x[i % 2]) for i, begun in enumerate(STARTS)))
+)
 VECTORS: Any = st.one_of(
+    ANCHORED,
+    BEGUN,
     st.lists(PLAIN, min_size=1, max_size=5).map(tuple),
     st.lists(st.one_of(PLAIN, BARRED, FOUND), min_size=1, max_size=4).map(tuple),
     CELLS,
@@ -74,6 +83,13 @@ def made_of(vector: tuple[Regex, ...]) -> VectorAutomaton | None:
 def test_cells_of_keys_that_patterns_tell_apart_have_one_automaton(cells: Any) -> None:
     """Since every text fits one of them, whatever has been read."""
     assert made_of(cells) is not None
+
+
+@given(ANCHORED)
+def test_many_anchored_languages_beside_any_text_have_one_automaton(vector: Any) -> None:
+    """Few patterns are read by derivatives."""
+    assert made_of(vector) is not None
+    assert made_of(vector[:3]) is None
 
 
 @given(APART.filter(lambda cells: cells[0] is EMPTY))
