@@ -18,7 +18,16 @@ from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
 from structgen.regular.expressions.nodes import Literal
 from structgen.regular.infinite import is_infinite
-from structgen.regular.regex import EMPTY, Regex, complement, intersect, matches, shortest, words
+from structgen.regular.regex import (
+    ANY,
+    EMPTY,
+    Regex,
+    complement,
+    intersect,
+    matches,
+    shortest,
+    words,
+)
 from structgen.schema.normal_form.expressions import Expr, conjoin
 from structgen.schema.normal_form.forms import PropertyGroup
 from structgen.util.cached import cached_attribute
@@ -45,7 +54,8 @@ class KeyClass:
 
     def has(self, key: str) -> bool:
         """Whether a key is in the class."""
-        return key not in self.excluded and matches(self.language, key)
+        inside = self.language is ANY or matches(self.language, key)
+        return inside and key not in self.excluded
 
     @property
     def first(self) -> str | None:

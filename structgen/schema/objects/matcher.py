@@ -69,11 +69,15 @@ class ObjectMatcher:
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
-        if key not in self._children:
-            groups = sorted((*self._groups_about_all, *self._groups_naming.get(key, ())))
-            about_key = (self.alt.groups[i] for i in groups)
-            self._children[key] = conjoin(*(group_child(group, key) for group in about_key))
-        return self._children[key]
+        found = self._children.get(key)
+        if found is None:
+            groups = self.alt.groups
+            if len(groups) > 1:
+                about_key = sorted((*self._groups_about_all, *self._groups_naming.get(key, ())))
+                groups = tuple([groups[i] for i in about_key])
+            parts = [group_child(group, key) for group in groups]
+            found = self._children[key] = conjoin(*parts) if parts else TRUE
+        return found
 
     @cached_attribute
     def _groups_about_all(self) -> list[int]:
