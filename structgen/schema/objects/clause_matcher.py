@@ -333,10 +333,11 @@ class ClauseMatcher(ObjectMatcher):
         """
         if () in at.open_clauses:
             return False
-        if not self.is_bounded:
-            if self._quick_check.surely_satisfiable(at):
-                return True
-            at = self._related(at)
+        if self.alt.most is not None and at.members_read + len(self.missing(at)) > self.alt.most:
+            return False
+        if self._quick_check.surely_satisfiable(at):
+            return True
+        at = self._related(at)  # other keys read change nothing
         if at not in self._finishable:
             names_only = not self.is_bounded and _about_names_only(at.open_clauses)
             keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
@@ -377,8 +378,6 @@ class ClauseMatcher(ObjectMatcher):
 
     def surely_satisfiable(self) -> bool:
         """See `ObjectMatcher.surely_satisfiable`."""
-        if self.is_bounded:
-            return False
         fits_ = (is_spellable(n) and self._costs.satisfiable(self.child(n)) for n in self.required)
         if self._quick_check.surely_satisfiable(self.start) and all(fits_):
             return True

@@ -397,8 +397,16 @@ class QuickCheck:
         return self._first_name[clause] < matcher.position(key)
 
     def surely_satisfiable(self, at: Progress) -> bool:
-        """Whether all open clauses can be satisfied by what may still come, or is left out."""
-        return not self._satisfied(at)[0]
+        """Whether all open clauses can be satisfied by what may still come, or is left out.
+
+        And the bounds on the number of members kept by just these and those that must come.
+        """
+        left, members = self._satisfied(at)
+        if left or not self._matcher.is_bounded:
+            return not left
+        o = self._matcher.alt
+        count = at.members_read + len(members.union(self._matcher.missing(at)))
+        return count >= o.least and (o.most is None or count <= o.most)
 
     def _satisfied(self, at: Progress) -> tuple[list[Clause], set[str]]:
         """See `_unsatisfied`, of all open clauses."""

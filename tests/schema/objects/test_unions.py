@@ -487,3 +487,38 @@ def test_branches_that_exclude_each_other_are_joined_once_each(
 
     monkeypatch.setattr(ClauseMatcher, "next_names", unexpected)
     constraint.mask_id(constraint.advance_bytes(constraint.start, b"{"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_beside_unions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the number of members; mostly it needs no search to see that they can be kept."""
+    searched: list[int] = []
+    search = ClauseMatcher._is_finishable
+
+    def counted(self: ClauseMatcher, *arguments: Any) -> bool:
+        searched.append(1)
+        return search(self, *arguments)
+
+    monkeypatch.setattr(ClauseMatcher, "_is_finishable", counted)
+    monkeypatch.setattr(combination, "MAX_MULTIPLIED", 1)
+    rng = Random(seed)
+    keys = "abcde"
+    schema = {
+        "$schema": DIALECTS[2020],
+        "type": "object",
+        "minProperties": rng.randrange(3),
+        "maxProperties": rng.randrange(2, 4),
+        "required": rng.sample(keys, rng.randrange(2)),
+        "allOf": [
+            {"anyOf": [{"required": [x]} for x in rng.sample(keys, rng.randrange(2, 4))]}
+            for _ in range(rng.randrange(1, 3))
+        ],
+    }
+    decide = json_decider(schema)
+    objects = [dict.fromkeys(some, 1) for n in range(5) for some in combinations(keys, n)]
+    texts = [json.dumps(each, separators=(",", ":")).encode() for each in objects]
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    constraint = sg.compile(spec, BYTES)
+    laws.accepts_exactly(constraint, texts, decide)
+    laws.goes_on(constraint, laws.walk(constraint, rng, 15)[-1][1])
+    assert len(searched) < 40
