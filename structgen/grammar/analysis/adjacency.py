@@ -203,10 +203,12 @@ class Adjacency(Neighbours):
     def _rid_of_rivals(self, terminal: int) -> set[tuple[int, Left]]:
         """(state, lookaheads left): a few equal bytes end the terminal, leaving no others.
 
-        Whatever else has begun beside it, and in whatever state.
+        Whatever else has begun beside it, and in whatever state. None where nothing else can.
         """
         rivals = self._beside[terminal].copy()
         rivals[terminal] = False
+        if not rivals.any():
+            return set()
         mine, pending = self._of(terminal), np.zeros(0, np.int64)
         found: set[tuple[int, Left]] = set()
         seen: set[tuple[bytes, bytes]] = set()

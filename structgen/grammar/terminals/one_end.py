@@ -51,11 +51,10 @@ def behind_its_end(node: Node) -> Regex | None:
 
     None where a match may end in several places, may be empty, or that is not known.
     """
-    if not _is_keyword(node):
-        try:
-            _Positions(node).check()
-        except _OtherError:
-            return None
+    try:
+        _Positions(node).check()
+    except _OtherError:
+        return None
     return _forbidden(node)
 
 
@@ -69,13 +68,19 @@ def repeats_what_ends_in_one_place(node: Node) -> bool:
     return not has_assertions(node) and behind_its_end(node.body) is EMPTY
 
 
-def _is_keyword(node: Node) -> bool:
-    r"""Whether it is a word behind which some character must not stand (`if(?!\w)`)."""
+def keyword_of(node: Node) -> tuple[Regex, Regex] | None:
+    r"""A word behind which some character must not stand (`if(?!\w)`), and it with that character.
+
+    None for other patterns.
+    """
     *word, last = node.parts if isinstance(node, Sequence) and len(node.parts) > 1 else (node,)
     letters = [one for one in word if isinstance(one, OneChar) and one.chars]
     if not letters or len(letters) < len(word) or not isinstance(last, Look):
-        return False
-    return isinstance(last.body, OneChar) and last.negative and not last.behind
+        return None
+    if not isinstance(last.body, OneChar) or not last.negative or last.behind:
+        return None
+    text = language_of(Sequence((*word,)))
+    return text, concat(text, language_of(last.body))
 
 
 class _Positions:

@@ -28,7 +28,11 @@ from structgen.grammar.terminals.leftmost_first import (
     PossibleMatch,
     Program,
 )
-from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_ends_in_one_place
+from structgen.grammar.terminals.one_end import (
+    behind_its_end,
+    keyword_of,
+    repeats_what_ends_in_one_place,
+)
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.python_language import language_of, texts_in_order
 from structgen.grammar.terminals.python_regex import (
@@ -102,6 +106,9 @@ def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
 
 def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     """The cheapest right form: closed forms first, then trials of `longer`, then `lookahead`."""
+    keyword = keyword_of(node)
+    if keyword is not None:
+        return Matches(*keyword)
     listed = texts_in_order(node)
     if listed is not None and len(listed) >= LONG_LIST:
         return _listed(listed)

@@ -5,8 +5,6 @@ Where that order decides which text is matched, see `leftmost_first`.
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from structgen.grammar.terminals.python_regex import (
     Branch,
     End,
@@ -80,11 +78,15 @@ def _translated(node: Node) -> ecma.Node:
             return chars(node.chars)
         case Sequence():
             parts: list[ecma.Node] = []
-            for is_text, run in groupby(node.parts, lambda part: bool(_character(part))):
-                if is_text:
-                    parts.append(literal("".join(map(_character, run))))
-                else:
-                    parts += map(_translated, run)
+            text = ""
+            for part in node.parts:
+                letter = _character(part)
+                text += letter
+                if not letter:
+                    parts += (literal(text), _translated(part)) if text else (_translated(part),)
+                    text = ""
+            if text:
+                parts.append(literal(text))
             if all(isinstance(part, Regex) for part in parts):
                 return concat(*(part for part in parts if isinstance(part, Regex)))
             return ecma.Sequence(tuple(parts))

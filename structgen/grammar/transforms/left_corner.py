@@ -36,7 +36,6 @@ Corner = tuple[int, int] | None  # (called name, left corner read)
 Item = tuple[tuple[int, ...], Corner]
 
 EMPTY_ITEM: Item = ((), None)
-NOTHING: Item = ((-1,), None)  # no item of a grammar
 
 
 class Syntax(NamedTuple):
@@ -138,17 +137,16 @@ class _Builder:
 
     def _add(self, item: Item, owner: tuple[int, int]) -> None:
         """Note an item, and those of the rules that it begins with, depth first."""
-        added = [iter([(item, owner)])]  # no recursion: chains of rules may be long
+        added = [(item, owner)]  # no recursion: chains of rules may be long
         while added:
-            item, owner = next(added[-1], (NOTHING, owner))
-            if item is NOTHING:
-                added.pop()
-            elif item not in self.owner:
-                self.owner[item] = self.tails.get(item, owner)
-                self.todo.append(item)
-                symbols = item[0]
-                if symbols and symbols[0] >= self.n:
-                    added.append(iter(self._call(symbols[0])))
+            item, owner = added.pop()
+            if item in self.owner:
+                continue
+            self.owner[item] = self.tails.get(item, owner)
+            self.todo.append(item)
+            symbols = item[0]
+            if symbols and symbols[0] >= self.n and symbols[0] not in self.calls:
+                added += reversed(self._call(symbols[0]))
 
     def _ends(self, corner: Corner) -> list[Item]:
         """The items that an item with nothing left to read but a corner is."""
@@ -192,10 +190,8 @@ class _Builder:
     def _call(self, called: int) -> list[tuple[Item, tuple[int, int]]]:
         """Note the items behind each terminal and each left corner with which a rule can begin.
 
-        Returns those to be added, with their owners, the first time.
+        Returns those to be added, with their owners.
         """
-        if called in self.calls:
-            return []
         owners: list[tuple[int, int, tuple[int, ...]]] = []
         reached, todo = {called}, [called]
         while todo:
@@ -208,34 +204,28 @@ class _Builder:
                         todo.append(symbol)
                     if symbol not in self.nullable:
                         break
-        representative, known = (
-            self.representative,
-            self.corners.setdefault(self.representative[called], {}),
-        )
+        representative = self.representative
+        mine = representative[called]
+        known = self.corners.setdefault(mine, {})
+        fresh = [symbol >= self.n and representative[symbol] not in known for symbol, *_ in owners]
         corners: dict[int, list[Item]] = defaultdict(list)
-        for symbol, name, tail in owners:
-            if symbol >= self.n and representative[symbol] not in known:
-                corners[representative[symbol]].append(
-                    (tail, (representative[called], representative[name]))
-                )
+        for (symbol, name, tail), is_new in zip(owners, fresh, strict=True):
+            if is_new:
+                corners[representative[symbol]].append((tail, (mine, representative[name])))
         known |= corners
-        self.short[representative[called]] = {}
-        for _, name, tail in owners:
-            if tail:
-                behind = self._shortened(tail, (representative[called], representative[name]))
-                self.tails.setdefault(behind, (name, called))
+        self.short[mine] = {}
         calls: dict[int, list[Item]] = defaultdict(list)
-        for symbol, name, tail in owners:
+        short: dict[int, dict[Item, None]] = {}
+        for (symbol, name, tail), is_new in zip(owners, fresh, strict=True):
+            behind = self._shortened(tail, (mine, representative[name]))
+            if tail:
+                self.tails.setdefault(behind, (name, called))
             if symbol < self.n:
-                calls[symbol].append(
-                    self._shortened(tail, (representative[called], representative[name]))
-                )
+                calls[symbol].append(behind)
+            elif is_new:
+                short.setdefault(representative[symbol], {})[behind] = None
         self.calls[called] = calls
-        short = {
-            symbol: list(dict.fromkeys(self._shortened(*item) for item in items))
-            for symbol, items in corners.items()
-        }
-        known |= short
+        known |= {symbol: list(items) for symbol, items in short.items()}
         return [
             (item, (item[1][1] if item[1] is not None else called, called))
             for items in (*calls.values(), *short.values())
@@ -283,18 +273,19 @@ class _Builder:
         for called, corners in self.corners.items():
             local = dict.fromkeys((called, *corners), FAR)
             local[called] = 0
+            steps = [
+                (name, bytes_of(symbols), None if corner is None else corner[1])
+                for name, onward in corners.items()
+                for symbols, corner in onward
+            ]
             grown = True
             while grown:
                 grown = False
-                for name, onward in corners.items():
-                    best = local[name]
-                    for symbols, corner in onward:
-                        cost = bytes_of(symbols)
-                        if corner is not None:
-                            cost += local[corner[1]]
-                        if cost < best:
-                            best = local[name] = cost
-                            grown = True
+                for name, cost, then in steps:
+                    whole = cost if then is None else cost + local[then]
+                    if whole < local[name]:
+                        local[name] = whole
+                        grown = True
             corner_cost |= {(called, name): least for name, least in local.items()}
         return {item: bytes_of(item[0]) + corner_cost.get(item[1], FAR) for item in items}
 
