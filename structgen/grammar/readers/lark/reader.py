@@ -47,7 +47,7 @@ from structgen.grammar.readers.lark.lalr import lalr_of
 from structgen.grammar.readers.lark.languages import has_marks, language_of_tree, mark_alone
 from structgen.grammar.readers.lark.loading import definitions_of
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
-from structgen.grammar.readers.lark.trees import named_literals, pattern_of
+from structgen.grammar.readers.lark.trees import named_literals, pattern_of, with_arguments
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
 from structgen.grammar.terminals.python_regex import parsed
@@ -198,6 +198,18 @@ class _ToSymbols(_LARK.PrepareAnonTerminals, _LARK.ApplyTemplates):  # type: ign
     def __init__(self, terminals: list[TerminalDef], rules: list[Any]) -> None:
         _LARK.PrepareAnonTerminals.__init__(self, terminals)
         _LARK.ApplyTemplates.__init__(self, rules)
+
+    def template_usage(self, parts: list[Any]) -> NonTerminal:
+        """See Lark's, which takes long to copy the tree of a template."""
+        template, *arguments = parts
+        name = f"{template.name}{{{','.join(one.name for one in arguments)}}}"
+        if name not in self.created_templates:
+            self.created_templates.add(name)
+            found = next(rule for rule in self.rule_defs if rule[0] == template.name)
+            _, parameters, tree, options = found
+            given = dict(zip(parameters, arguments, strict=True))
+            self.rule_defs.append((name, [], with_arguments(tree, given), options))
+        return NonTerminal(name)
 
 
 class _ToPattern(_LARK.TerminalTreeToPattern):  # type: ignore[misc]  # Lark is not typed

@@ -6,7 +6,7 @@ steps, which say what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lark import Tree
@@ -49,8 +49,8 @@ def pattern_at(node: Any) -> Pattern:
 def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
     """Put symbols in place of all literals, named by Lark, and of nodes around symbols.
 
-    Names are given in the order in which Lark comes by the literals: what stands deepest first.
-    False, with nothing done, where templates are used or a literal is wrong.
+    Names are given in the order in which Lark comes by the literals: what stands deepest first. So
+    are rules to uses of templates. False, with nothing done, where a literal is wrong.
     """
     levels = [[tree]]
     found: list[list[tuple[list[Any], int, Any]]] = []
@@ -65,9 +65,9 @@ def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
                     inner.append(child)
                     continue
                 [value] = child.children
-                if not isinstance(value, Symbol):
-                    if value.data == "template_usage":
-                        return False
+                if getattr(value, "data", "") == "template_usage":
+                    inner.append(value)
+                elif not isinstance(value, Symbol):
                     try:
                         value = pattern_at(value)
                     except Exception:  # noqa: BLE001  Lark's own steps say what is wrong
@@ -77,8 +77,26 @@ def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
         levels.append(inner)
     for values in reversed(found):
         for children, i, value in values:
-            children[i] = value if isinstance(value, Symbol) else to_symbols.pattern(value)
+            if isinstance(value, Tree):
+                children[i] = to_symbols.template_usage(value.children)
+            else:
+                children[i] = value if isinstance(value, Symbol) else to_symbols.pattern(value)
     return True
+
+
+def with_arguments(tree: Tree[Any], arguments: Mapping[str, Symbol]) -> Tree[Any]:
+    """A copy of the tree of a template, with arguments in place of its parameters."""
+    parts: list[Any] = []
+    for child in tree.children:
+        part = child
+        if isinstance(child, Tree):
+            part = with_arguments(child, arguments)
+            if child.data == "value" and isinstance(part.children[0], Symbol):
+                part = arguments.get(part.children[0].name, part)
+        elif tree.data == "template_usage" and isinstance(child, Symbol):
+            part = arguments.get(child.name, child)
+        parts.append(part)
+    return Tree(tree.data, parts)
 
 
 def pattern_of(tree: Any, to_pattern: Any, known: dict[int, Pattern]) -> Pattern:
