@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.grammar.automaton import masks
+from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar
 from tests.grammar.laws import check_masks
 from tests.grammar.test_automaton import TOKENS, automaton_of, grammars
@@ -141,3 +142,20 @@ def test_stacks_that_differ_below_their_tops_take_little_work() -> None:
             state = constraint.advance(state, words.index(letter) + 1)
     assert len(words) > 1300
     assert records[-1] - records[5] < 20 * (len(records) - 6)
+
+
+def test_terminals_that_commit_are_read_beside_all_others() -> None:
+    """They end these, so stacks are not read one by one, however many records that makes."""
+    lazy = sg.Lark('start: p+\np: l | "a" p "a" | "ab"\nl[lazy]: /[ab]+b/')
+    vocabulary = sg.Vocabulary([b"<end>", b"a", b"b", b"ab", b"aab", b"bab", b"aba"], eos_ids=[0])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(masks, "PATIENCE", 0)
+        patched.setattr(masks, "MANY_RECORDS", -(1 << 30))
+        automaton = lazy.automaton()
+        assert isinstance(automaton, GrammarAutomaton)
+        made = masks.GrammarMasks(automaton, vocabulary)
+        row = made.row(automaton.start)
+        assert made._parts.sizes[made._tries_of.MANY_STACKS] == 0
+    for token in range(1, vocabulary.size):
+        at, _ = automaton.run(automaton.start, vocabulary.token_bytes(token))
+        assert bool(row[0] >> token & 1) == (at >= 0)

@@ -34,6 +34,7 @@ LARGE_TRIE = 4096  # nodes; from here on parts are made terminal by terminal
 PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at once instead
 ENOUGH = 1 << 14  # nodes; a part that takes as many to make is not made
 MANY_RECORDS = 1 << 10  # that one mask makes; from here on the tops of stacks are read first
+NEVER_MANY = 1 << 40  # records
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 
 
@@ -50,6 +51,8 @@ class GrammarMasks(Masks):
         self._nodes, self._subtrees = self._common.nodes, self._common.subtrees
         self._words = vocabulary.words
         self._trie, self._depth = vocabulary.trie, vocabulary.trie.max_depth
+        # Tops are read one by one; a terminal that commits would not end what is read beside it.
+        self._many_records = NEVER_MANY if automaton.commits else MANY_RECORDS
         self._begin()
 
     @property
@@ -113,7 +116,7 @@ class GrammarMasks(Masks):
         k, row = self._tries_of, np.zeros(self._words, np.int32)
         sizes = self._parts.sizes
         sizes[[k.EFFORT, k.STOPPED]] = 0
-        sizes[k.NEW_RECORDS] = self._automaton.size["records"] + MANY_RECORDS
+        sizes[k.NEW_RECORDS] = self._automaton.size["records"] + self._many_records
         while True:
             tables = self._automaton.tables_at
             code = int(self._entry_points.mask(tables, self._written.address, at, row))
