@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from structgen.generation.checks import check, is_integer
+from structgen.generation.checks import check, check_number, is_integer
 
 Doubles = npt.NDArray[np.float64]
 
@@ -124,9 +124,9 @@ class Sampler:
     min_p: float = 0.0
 
     def __post_init__(self) -> None:
-        check("temperature", self.temperature, 0.0 <= self.temperature < math.inf, "0 or more")
-        check("top_p", self.top_p, 0.0 < self.top_p <= 1.0, "a number in (0, 1]")
-        check("min_p", self.min_p, 0.0 <= self.min_p <= 1.0, "a number in [0, 1]")
+        check_number("temperature", self.temperature, lambda x: 0.0 <= x < math.inf, "0 or more")
+        check_number("top_p", self.top_p, lambda x: 0.0 < x <= 1.0, "a number in (0, 1]")
+        check_number("min_p", self.min_p, lambda x: 0.0 <= x <= 1.0, "a number in [0, 1]")
         if self.top_k is not None:
             fine = is_integer(self.top_k, 1)
             check("top_k", self.top_k, fine, "an integer of 1 or more, or None")

@@ -24,7 +24,7 @@ from structgen.generation.compiled import CompiledSpecs
 from structgen.generation.distribution import row_rng
 from structgen.generation.loop import decode
 from structgen.generation.models.loading import load_target, vocabulary_of
-from structgen.generation.prompts import Chat, Prompt, encode_prompt
+from structgen.generation.prompts import Chat, Prompt, encode_prompt, is_conversation
 from structgen.generation.result import GenerationResult
 from structgen.generation.row import Request, Row
 from structgen.generation.sampling.api import sample
@@ -291,7 +291,7 @@ def generate(
     if sampler is not None:
         found = generator.sample(prompt, spec, sampler=sampler, n=n or 1, **options)  # type: ignore[arg-type]
         return found[0] if n is None else found
-    if isinstance(prompt, str) or (prompt and isinstance(prompt[0], dict)):
+    if isinstance(prompt, str) or is_conversation(prompt):
         return generator.generate(prompt, spec, n=n, **options)  # type: ignore[arg-type]
     return generator.batch(prompt, spec, n=n, **options)  # type: ignore[arg-type]
 

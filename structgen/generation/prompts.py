@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from structgen.errors import ModelError
+from structgen.regular.words import is_spellable
 
 Message = Mapping[str, Any]  # {"role": ..., "content": ...}
 Prompt = str | Sequence[Message]
@@ -34,6 +35,12 @@ def encode_prompt(
         raise ModelError(
             f"the prompt is {prompt!r:.80}", expected="a text, or messages with role and content"
         )
+    for text in (prompt, system):
+        if isinstance(text, str) and not is_spellable(text):
+            raise ModelError(
+                f"the prompt has half a surrogate pair: {text!a:.80}",
+                expected="a text of characters",
+            )
     if chat is True and not has_template:
         raise ModelError("the tokenizer has no chat template", hint="give chat=False")
     if chat is False or not has_template:

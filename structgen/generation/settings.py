@@ -10,6 +10,9 @@ from structgen.generation.checks import (
     check,
     check_chat,
     check_count,
+    check_each,
+    check_one_of,
+    has_method,
     is_integer,
     refuse_unknown,
 )
@@ -86,12 +89,16 @@ class Settings:
         check_count("max_tokens", self.max_tokens)
         fine = self.seed is None or is_integer(self.seed, 0)
         check("seed", self.seed, fine, "an integer of 0 or more, or None")
-        check("stop", self.stop, self.stop in {"complete", "eos"}, '"complete" or "eos"')
-        stops = self.stop_sequences
-        fine = not isinstance(stops, str) and all(isinstance(s, str) and s for s in stops)
-        check("stop_sequences", stops, fine, "a list of strings that are not empty")
-        fine = self.on_truncation in {"close", "raise"}
-        check("on_truncation", self.on_truncation, fine, '"close" or "raise"')
+        check_one_of("stop", self.stop, "complete", "eos")
+        is_text = "a list of strings that are not empty"
+        check_each("stop_sequences", self.stop_sequences, _is_some_text, is_text)
+        check_one_of("on_truncation", self.on_truncation, "close", "raise")
+        fine = self.system is None or isinstance(self.system, str)
+        check("system", self.system, fine, "a text, or None")
+        fine = self.weight is None or callable(self.weight)
+        check("weight", self.weight, fine, "a function from a state and tokens to log weights")
+        begins = "a list of transforms, such as those of `structgen.penalties`"
+        check_each("transforms", self.transforms, has_method("begin"), begins)
         check("strict", self.strict, isinstance(self.strict, bool), "True or False")
         check_chat(self.chat)
         check_speculate(self.speculate)
@@ -109,3 +116,7 @@ class Settings:
     def sampler(self) -> Sampler:
         """The sampler that these settings describe."""
         return Sampler(self.temperature, self.top_k, self.top_p, self.min_p)
+
+
+def _is_some_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)

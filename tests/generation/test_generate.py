@@ -516,6 +516,60 @@ def test_a_wrong_option_is_refused_by_name(
         generator.generate(PROMPT, words, **options)
 
 
+ODD: list[Any] = [
+    None,
+    1,
+    1.5,
+    True,
+    "x",
+    b"x",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    object(),
+    int,
+    lambda: 1,
+    np.zeros(2),
+]
+MEANT: dict[str, tuple[Any, ...]] = {  # what is fine for each option, of ODD
+    "temperature": (1, 1.5), "top_k": (None, 1), "top_p": (1,), "min_p": (1,), "seed": (None, 1),
+    "max_tokens": (1,), "stop": (), "stop_sequences": ([],), "on_truncation": (),
+    "chat": (None, True), "system": (None, "x"), "weight": (None, *(x for x in ODD if callable(x))),
+    "transforms": ([],), "speculate": (None,), "strict": (True,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", MEANT)
+def test_an_option_of_another_kind_is_refused_by_name(
+    generator: Generator, words: NaiveConstraint, option: str
+) -> None:
+    """Before anything is generated."""
+
+    fine = {id(x) for x in ODD for y in MEANT[option] if type(x) is type(y) and x == y}
+    values: list[Any] = [x for x in ODD if id(x) not in fine]
+    for value in values:
+        with pytest.raises(GenerationError, match=option):
+            generator.generate(PROMPT, words, **{option: value})
+
+
+def test_other_things_than_samplers_potentials_and_prompts_are_refused(
+    generator: Generator, words: NaiveConstraint
+) -> None:
+    """In words."""
+    values: list[Any] = [x for x in ODD if not isinstance(x, str)]
+    for value in values:
+        with pytest.raises(GenerationError, match="sampler"):
+            generator.sample(PROMPT, words, sampler=value)
+        if not isinstance(value, list) or value:
+            with pytest.raises(GenerationError, match="potentials"):
+                generator.sample(PROMPT, words, potentials=value)
+        with pytest.raises((GenerationError, ModelError)):
+            generator.generate(value, words)
+    with pytest.raises(ModelError, match="half a surrogate pair"):
+        generator.generate("\ud800", words)
+
+
 def test_prompts_and_specs_that_do_not_match_are_refused(
     generator: Generator, words: NaiveConstraint
 ) -> None:

@@ -148,13 +148,13 @@ def _load_model(name: str, device: Any, dtype: Any) -> Any:
 
 def _dtype(dtype: Any) -> Any:
     """A torch dtype; a name becomes one, None becomes "auto", the one the model was saved in."""
-    if dtype is None or not isinstance(dtype, str) or dtype == "auto":
-        return "auto" if dtype is None else dtype
+    if dtype is None or (isinstance(dtype, str) and dtype == "auto"):
+        return "auto"
     import torch
 
-    found = getattr(torch, dtype, None)
+    found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if not isinstance(found, torch.dtype):
-        raise ModelError(f"dtype is {dtype!r}", expected='such as "float32" or "bfloat16"')
+        raise ModelError(f"dtype is {dtype!r:.80}", expected='such as "float32" or "bfloat16"')
     return found
 
 

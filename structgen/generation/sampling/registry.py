@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Protocol
 
-from structgen.generation.checks import refuse_unknown
+from structgen.generation.checks import check, has_method, refuse_unknown
 from structgen.generation.sampling.posterior import Posterior
 from structgen.generation.sampling.results import Samples
 
@@ -34,6 +34,8 @@ class SequenceSampler(Protocol):
 def sampler_named(sampler: str | SequenceSampler) -> SequenceSampler:
     """The sampler of a name, with its defaults. GenerationError for an unknown name."""
     if not isinstance(sampler, str):
+        fine = has_method("draw")(sampler)
+        check("sampler", sampler, fine, "a name of sg.sample.FAMILIES, or such an object")
         return sampler
     if sampler not in FAMILIES:
         refuse_unknown("sampler", sampler, FAMILIES)

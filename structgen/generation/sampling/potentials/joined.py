@@ -13,6 +13,7 @@ from typing import Any
 
 from structgen.automata.interface import DEAD
 from structgen.constraint.constraint import FINAL
+from structgen.generation.checks import check_each, has_method
 from structgen.generation.interfaces import Constraint, Rows
 from structgen.generation.sampling.interfaces import Potential, Tokens
 from structgen.generation.sampling.potentials.potentials import (
@@ -161,6 +162,8 @@ class Joined:
 
 def _parts(critics: Iterable[Critic]) -> list[Critic]:
     found: list[Critic] = []
+    of_kind = "a list of critics, such as sg.sample.critic(...)"
+    check_each("potentials", critics, has_method("over"), of_kind)
     for critic in critics:
         found += _parts(critic.critics) if isinstance(critic, Product) else [critic]
     return found
