@@ -1,9 +1,10 @@
 """Reads grammars in Lark's language, with Lark's own loader.
 
-Lark's classes read the text, resolve imports, `%extend`, `%override` and templates, and name the
-anonymous terminals; its patterns become regular languages in `terminals.patterns`. The expansion of
-repetitions and options is not Lark's, which writes out every combination of them, nor is what
-llguidance and XGrammar add to the language (see `text`).
+Lark's classes resolve imports, `%extend`, `%override` and templates (see `loading`), and name the
+anonymous terminals; its patterns become regular languages in `terminals.patterns`. The parser of
+the text is not Lark's (see `syntax`), nor is the expansion of repetitions and options, of which
+Lark writes out every combination, nor what llguidance and XGrammar add to the language (see
+`text`).
 """
 
 from __future__ import annotations
