@@ -53,8 +53,6 @@ class Neighbours:
         kept = (self._constant(getattr(k, name)) for name in names)
         (self._class, self._start, self._terminal, self._ends, self._no_longer, self._no_match,
          self._violated_at_end) = kept  # fmt: skip
-        by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
-        self._byte_of = {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
         self._watch = np.ascontiguousarray(tables.watch.T)  # a row for each class of bytes
         self._behind_texts: dict[bytes, npt.NDArray[np.int32]] = {}
         self._ordered = grammar.lexing != "free"
@@ -151,6 +149,12 @@ class Neighbours:
     def _pairs(self, start: int, listed: int) -> list[list[int]]:
         bounds, values = self._constant(start).tolist(), self._constant(listed).tolist()
         return [values[bounds[i] : bounds[i + 1]] for i in range(self._count)]
+
+    @cached_property
+    def _byte_of(self) -> dict[int, bytes]:
+        """A byte of each class, a visible one if there is one."""
+        by_rank = sorted(range(255, -1, -1), key=lambda byte: 0x20 < byte < 0x7F)
+        return {int(self._class[byte]): bytes((byte,)) for byte in by_rank}
 
     def _behind(self, text: bytes) -> npt.NDArray[np.int32]:
         """int32[lookahead states]: the state of the lookahead DFA behind some bytes, from each."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from functools import partial
-from itertools import accumulate
-from operator import xor
+from functools import lru_cache, partial, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
 from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
@@ -29,7 +29,6 @@ from structgen.util.arrays import distinct
 from structgen.util.cancellation import checkpoint
 
 Ints = npt.NDArray[Any]
-Span = tuple[int, int, int]  # first and last code point, class
 Flags = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 Condition = Callable[[Bits], Flags]
@@ -41,11 +40,12 @@ FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they a
 class _ByClasses(NamedTuple):
     """A DFA over characters, by classes of these; n states, of which 0 is the start.
 
-    moves: int32[n, classes], -1 dead. spans: of code points, ascending. ends: bool[n, languages].
+    moves: int32[n, classes], -1 dead. spans: int32[k, 3], first and last code points and their
+    class, ascending. ends: bool[n, languages].
     """
 
     moves: Ints
-    spans: list[Span]
+    spans: Ints
     ends: Flags
 
 
@@ -73,14 +73,15 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
     Raises BudgetError past `most` states.
     """
     moves = np.ascontiguousarray(found.moves, np.int32)
-    spans = np.array(found.spans, np.int32).reshape(-1, 3)
+    spans = np.ascontiguousarray(found.spans, np.int32)
     count, alike = len(moves), np.full(len(moves), -1, np.int32)
     multibyte = moves[:, distinct(spans[spans[:, 1] > LAST_ASCII, 2])]
     reading = np.flatnonzero((multibyte >= 0).any(axis=1))
     first: dict[bytes, int] = {}
     keys = _keys(multibyte[reading])
     alike[reading] = [first.setdefault(*pair) for pair in zip(keys, reading.tolist(), strict=True)]
-    room, size = count + (SOME_STATES if first else 0), SOME_NODES
+    more = SOME_STATES + len(spans) if first else 0
+    room, size = count + more, SOME_NODES + more
     while True:
         checkpoint()
         table, slots = np.full((room, 256), -1, np.int32), np.full(_slots(room), -1, np.int32)
@@ -128,9 +129,9 @@ def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClas
     kinds: dict[bytes, int] = {}
     classes = [kinds.setdefault(key, len(kinds)) for key in _keys(behind.T)]
     first = [classes.index(kind) for kind in range(len(kinds))]
-    bounds = zip(points[:-1].tolist(), (points[1:] - 1).tolist(), classes, strict=False)
+    spans = np.stack([points[:-1], points[1:] - 1, classes[:-1]], axis=1)
     nullable = np.array([[one.nullable for one in some] for some in vectors])
-    return _ByClasses(behind[:, first], [*bounds], nullable)
+    return _ByClasses(behind[:, first], spans, nullable)
 
 
 def _by_positions(vector: Vector, most: int) -> _ByClasses | None:
@@ -158,8 +159,8 @@ def _of_many_positions(language: Regex, most: int) -> _ByClasses:
     except TooLargeError:
         raise too_large(most) from None
     moves, classes = found.search.moves[: found.size], found.classes
-    spans = zip(classes.low.tolist(), classes.high.tolist(), classes.group.tolist(), strict=True)
-    return _ByClasses(moves, [*spans], found.ends[: found.size, None] > 0)
+    spans = np.stack([classes.low, classes.high, classes.group], axis=1)
+    return _ByClasses(moves, spans, found.ends[: found.size, None] > 0)
 
 
 class _PositionSets:
@@ -174,7 +175,7 @@ class _PositionSets:
         """Raises TooLargeError for other languages, and for those that any text may be one of."""
         self.start, self.size = 0, 0
         self._follow: list[int] = []
-        self._toggles: dict[int, int] = {}  # positions whose characters begin or end at a point
+        self._reading: dict[CharSet, int] = {}  # the positions that read each set of characters
         self._kept: dict[Regex, tuple[int, int]] = {}
         self._whether = [self._read(language) for language in vector]
         self._is_plain = len(vector) == 1 and len(self._kept) == 1 and vector[0] in self._kept
@@ -222,22 +223,16 @@ class _PositionSets:
         self.start |= positions.start << base
         self._follow += [following << base for following in positions.follow]
         for place, chars in enumerate(positions.sets, base):
-            for first, last in () if chars is None else chars.ranges:
-                self._toggles[first] = self._toggles.get(first, 0) ^ 1 << place
-                self._toggles[last + 1] = self._toggles.get(last + 1, 0) ^ 1 << place
+            if chars is not None:
+                self._reading[chars] = self._reading.get(chars, 0) | 1 << place
         self._kept[language] = 1 << base, (1 << self.size) - (1 << base)
         return self._kept[language]
 
     def explored(self, most: int) -> _ByClasses:
         """All states. Raises BudgetError past `most` states."""
-        points = sorted(self._toggles)
-        reading = accumulate((self._toggles[point] for point in points), xor)
-        number: dict[int, int] = {}  # of each class of characters, by the positions that read it
-        classes = [
-            (first, after - 1, number.setdefault(some, len(number)))
-            for first, after, some in zip(points, points[1:], reading, strict=False)
-            if some
-        ]
+        spans, sets = _classes(list(self._reading))
+        places = [*self._reading.values()]
+        number = [reduce(or_, (places[i] for i in some)) for some in sets]
         follow, read, room = self._rows(self._follow), self._rows(number), SOME_STATES
         while True:
             checkpoint()
@@ -253,10 +248,42 @@ class _PositionSets:
             room *= 8
         states, moves = states[:count], moves[:count]
         if self._is_plain:  # of one expression no state is dead, and bit 0 says where it ends
-            return _ByClasses(moves, classes, (states[:, :1] & np.uint64(1)) > 0)
+            return _ByClasses(moves, spans, (states[:, :1] & np.uint64(1)) > 0)
         alive = np.logical_or.reduce([alive(states) for _, alive in self._whether])
         ends = np.stack([ends(states) for ends, _ in self._whether], axis=1)
-        return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), classes, ends)
+        return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), spans, ends)
+
+
+def _classes(sets: list[CharSet]) -> tuple[Ints, list[list[int]]]:
+    """The classes of characters that are in the same sets, those in any.
+
+    int32[k, 3], spans of code points and their class, ascending; by class the numbers of its sets.
+    """
+    if not sets:
+        return np.zeros((0, 3), np.int32), []
+    bounds = [*map(_bounds, sets)]
+    points = distinct(np.concatenate(bounds))
+    inside = np.zeros((len(sets), len(points)), np.int8)
+    for row, ends in zip(inside, bounds, strict=True):
+        first, behind = np.searchsorted(points, ends).T
+        row[first] = 1
+        row[behind] = -1
+    inside = np.cumsum(inside, axis=1, dtype=np.int8)
+    keys = _keys(inside.T)
+    none = np.zeros(len(sets), np.int8).tobytes()
+    number = {key: i for i, key in enumerate({none: None} | dict.fromkeys(keys), -1)}
+    kinds = np.array([*map(number.__getitem__, keys)])
+    spans = np.stack([points[:-1], points[1:] - 1, kinds[:-1]], axis=1)[kinds[:-1] >= 0]
+    found = [np.flatnonzero(np.frombuffer(key, np.int8)).tolist() for key in number]
+    return spans.astype(np.int32), found[1:]
+
+
+@lru_cache(maxsize=64)  # most grammars have letters, or all characters but a few
+def _bounds(chars: CharSet) -> Ints:
+    """int32[k, 2]: where the ranges of a set begin, and behind them."""
+    found: Ints = np.array(chars.ranges, np.int32)
+    found[:, 1] += 1
+    return found
 
 
 def _keys(rows: Ints) -> list[bytes]:
