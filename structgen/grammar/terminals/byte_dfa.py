@@ -80,7 +80,7 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
     first: dict[bytes, int] = {}
     keys = _keys(multibyte[reading])
     alike[reading] = [first.setdefault(*pair) for pair in zip(keys, reading.tolist(), strict=True)]
-    more = SOME_STATES + len(spans) if first else 0
+    more = SOME_STATES + len(spans) // 2 if first else 0
     room, size = count + more, SOME_NODES + more
     while True:
         checkpoint()
