@@ -420,22 +420,25 @@ class LarkText(LarkSource):
 
     def _set_options(self, match: re.Match[str], value: Any) -> None:
         """Note the options of the grammar. Raises GrammarError."""
-        known = ("allow_initial_skip", "ignore_once", "no_forcing", "allow_invalid_utf8")
+        flags = ("allow_initial_skip", "ignore_once", "no_forcing", "allow_invalid_utf8")
+        once = "skip_repetition"  # "ignore_once", as later releases of llguidance say it
         problem = "" if isinstance(value, dict) else f"this is no object after {match[0]!r}"
         for name, said in value.items() if not problem else ():
-            if name not in known:
+            if name not in (*flags, once):
                 problem = f"there is no option {name!r}"
-            elif not isinstance(said, bool):
+            elif name == once and said != "once":
+                problem = f"the option {name!r} is {said!r}, not 'once'"
+            elif name in flags and not isinstance(said, bool):
                 problem = f"the option {name!r} is {said!r}, not true or false"
             elif name == "allow_invalid_utf8" and said:
                 problem = "texts are UTF-8 always"
         if problem:
             place = self.place(match.start())
-            raise self.error(problem, place, expected=", ".join(known))
+            raise self.error(problem, place, expected=", ".join((*flags, once)))
         before = self.options or GrammarOptions()
         self.options = GrammarOptions(
             value.get("allow_initial_skip", before.initial_skip),
-            value.get("ignore_once", before.skips_once),
+            value.get("ignore_once", before.skips_once or once in value),
         )
 
     def _complement(
