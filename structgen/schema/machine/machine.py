@@ -34,6 +34,7 @@ from structgen.automata.pushdown.machine import (
     Stack,
     goto,
 )
+from structgen.regular.lazy_dfa.automaton import explore_vector_ahead
 from structgen.regular.regex import Regex
 from structgen.regular.words import WordRange, word_range
 from structgen.schema.machine.frames import (
@@ -130,7 +131,10 @@ class JsonMachine(Machine[JsonFrame]):
             threads = tuple([Thread(0, matcher, matcher.start) for matcher in matchers])
             opened = self._key_set_frames.opened(threads) or self._frame("object", "open", threads)
             frame = None if key is None else self._key(opened, key)
-            if frame is not None and any(form.objects for form in frame.vector):
+            if frame is None:
+                continue
+            explore_vector_ahead(tuple([form.string for form in frame.vector]))
+            if any(form.objects for form in frame.vector):
                 self._open(frame, "object")
 
     @property

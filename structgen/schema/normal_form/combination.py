@@ -39,6 +39,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
+from structgen.util.cancellation import checkpoint
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
 MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without clauses
@@ -89,6 +90,7 @@ def conjunction_of(forms: Sequence[NormalForm], location: Where = str) -> Normal
         found = conjunction(found, NormalForm(*other), location)
     if not (groups or clauses) or found.objects == ():
         return found
+    checkpoint(len(clauses) * 2 // 3)  # with what it takes to read them later
     joined = simplified(ObjectAlt(tuple(groups), clauses=tuple(clauses)))
     objects = () if joined is None else (joined,)
     return replace(found, objects=_conjoin_choices(found.objects, objects, location))

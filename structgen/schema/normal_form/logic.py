@@ -46,6 +46,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
+from structgen.util.cancellation import checkpoint
 
 Negate = Callable[[Expr], Expr]  # gives the negation of an expression
 MAX_TELLING = 8  # keys looked at to tell two alternatives apart
@@ -170,6 +171,7 @@ def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
     if _are_tagged(forms):
         return found
     for i, j in combinations(range(len(forms)), 2):
+        checkpoint(j % 3 == 0)  # a third of a unit each
         if forms[i] is forms[j] or not disjoint(forms[i], forms[j], peek):
             found[i].append(j)
             found[j].append(i)

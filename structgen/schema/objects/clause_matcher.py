@@ -109,8 +109,8 @@ class ClauseMatcher(ObjectMatcher):
     def explore(self, many: int) -> list[str]:
         """Find ahead which keys may come first, of many clauses, and what tags decide.
 
-        What tags decide is found for keys that `many` clauses, or more, are about, and only where
-        it takes no search; these are returned.
+        What their values decide is found for keys that `many` clauses, or more, are about, and only
+        where it takes no search; these are returned.
         """
         check = self._quick_check
         if len(self.alt.clauses) >= many and not self.is_bounded:
@@ -119,9 +119,14 @@ class ClauseMatcher(ObjectMatcher):
         found = []
         for key, count in Counter(k for c in self.alt.clauses for k in c.by_key).items():
             if count >= many and self._fits_order(self.start, key):
-                _, near, pending = self._after_key(self.start, key)
-                decided = check.values_that_decide(pending) or check.ways_by_tag(near, pending)
-                if decided is not None and self.transitions(self.start, key):
+                after, near, pending = self._after_key(self.start, key)
+                left = (*near, *dict.fromkeys(p.rest for p in pending))
+                decided = (
+                    check.values_that_decide(pending) is not None
+                    or check.ways_by_tag(near, pending) is not None
+                    or check.surely_satisfiable(after.with_open_clauses(left))
+                )
+                if decided and self.transitions(self.start, key):
                     found.append(key)
         return found
 
