@@ -167,12 +167,11 @@ class SharedMasks:
         """
         k, at = kernels("trie.nodes"), self.nodes.at
         found = np.zeros(32 * self.words, np.bool_)
-        escapes = np.flatnonzero(at[:, k.NODE_BYTE] == ord("\\"))
-        depth = np.zeros(len(at) + 1, np.int64)
-        np.add.at(depth, escapes, 1)
-        np.add.at(depth, at[escapes, k.NODE_END], -1)
-        some = (np.cumsum(depth[:-1]) > 0) | (at[:, k.NODE_BYTE] >= LAST_ASCII + 1)
-        found[at[some & (at[:, k.NODE_TOKEN] >= 0), k.NODE_TOKEN]] = True
+        some = at[:, k.NODE_BYTE] > LAST_ASCII
+        for node in np.flatnonzero(at[:, k.NODE_BYTE] == ord("\\")).tolist():
+            some[node : at[node, k.NODE_END]] = True
+        tokens = at[some, k.NODE_TOKEN]
+        found[tokens[tokens >= 0]] = True
         found[self.nodes.extra_token] = found[at[self.nodes.extra_node, k.NODE_TOKEN]]
         return found
 

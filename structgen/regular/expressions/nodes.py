@@ -44,8 +44,8 @@ class SubAutomatonState(Protocol):
       on that it must end with `least` to `most` characters from here. `length_from(least)`: the
       length of something that it accepts, of at least so many characters, and few more; None where
       nothing is known.
-    - `halves`: states of other sub-automata, of which a text must fit all. All but the first are
-      limits: a text may end in each of their states, and whatever ends the first is within them.
+    - `halves`: states of other sub-automata, of which a text must fit all. Each has such endings
+      (`witness`, `ending`) that the longest of these is one of all.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
       column for each of its sets.
     """

@@ -43,13 +43,13 @@ from structgen.regular.lazy_dfa.stepped import (
     MOST_REPEATS,
     StateFacts,
     SteppedAutomaton,
-    SteppedSubAutomaton,
     merged,
 )
 from structgen.util.arrays import with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
 MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
+FEW_LEFT = 2  # characters, in which a search is short
 MAX_LED = 100  # pairs on a way that is tried before
 ROOM = 256  # pairs that there is room for at first
 
@@ -165,7 +165,7 @@ class SideBySideAutomaton(PairAutomaton):
     def __init__(self, one: RegexAutomaton, other: RegexAutomaton, *, joint: bool) -> None:
         """See `PairAutomaton`."""
         self.joint = joint
-        self.straying = getattr(one, "straying", 0) if joint else 0
+        self.straying = max(getattr(part, "straying", 0) for part in (one, other)) if joint else 0
         super().__init__(one, other)
 
     def halves(self, state: int) -> Halves:
@@ -173,9 +173,8 @@ class SideBySideAutomaton(PairAutomaton):
         states = (*self._leaves(cast(int, self._nodes[state])),)
         if not self.joint:
             return Halves(False, states)
-        limits: Any = states[1:]  # all read any characters as long as they are far
-        free = min(automaton.free_from(at) for _, automaton, at in limits)
-        return Halves(True, states, free)
+        all_states: Any = states
+        return Halves(True, states, min(part.free_from(at) for _, part, at in all_states))
 
     def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
         (one, other), (at, beside) = self._both, self._halves(pair)
@@ -194,29 +193,37 @@ class SideBySideAutomaton(PairAutomaton):
         """See `SteppedAutomaton.reach`: a limit leaves an end as it is."""
         if not self.joint:
             return super().reach(state)
-        return cast(SteppedAutomaton, self._both[0]).reach(
-            self._halves(cast(int, self._nodes[state]))[0]
-        )
+        least, surely = zip(*(part.reach(at) for part, at in self._stepped(state)), strict=True)
+        return max(least), max(surely)
+
+    def ending(self, state: int) -> str | None:
+        """See `SteppedAutomaton.ending`: what ends one of both ends both."""
+        if not self.joint:
+            return None
+        endings = [part.ending(at) for part, at in self._stepped(state)]
+        return None if None in endings else max(endings, key=len)
+
+    @property
+    def closing(self) -> CharSet:
+        """See `SubAutomatonState`."""
+        return cast(SteppedAutomaton, self._both[0]).closing if self.joint else NONE
+
+    def _stepped(self, state: int) -> Iterator[tuple[Any, int]]:
+        """Both automata with their states."""
+        return zip(self._both, self._halves(cast(int, self._nodes[state])), strict=True)
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""
-        at, beside = self._halves(cast(int, self._nodes[state]))
-        one, limit = self._both
-        found = one.length_from(at, least) if isinstance(one, SteppedAutomaton) else None
-        if found is None or not self.joint or not isinstance(limit, SteppedAutomaton):
-            return found if self.joint else None
-        return limit.length_from(beside, found)
+        found: int | None = least
+        for part, at in self._stepped(state):
+            found = part.length_from(at, found) if self.joint and found is not None else None
+        return found
 
     def free_within(self, state: int, least: int, most: int) -> int:
         """See `SteppedAutomaton.free_within`."""
-        at, beside = self._halves(cast(int, self._nodes[state]))
-        one, limit = self._both
-        if not self.joint or not isinstance(one, SteppedAutomaton):
+        if not self.joint:
             return 0
-        free = one.free_within(at, least, most)
-        if not isinstance(limit, SteppedAutomaton):
-            return free
-        return min(free, limit.free_within(beside, least, most))
+        return min(int(part.free_within(at, least, most)) for part, at in self._stepped(state))
 
     def _live(self, pairs: Array) -> Array:
         return np.ones(len(pairs), np.bool_)
@@ -261,7 +268,7 @@ class BesideAutomaton(PairAutomaton):
     def __init__(self, base: SteppedAutomaton, side: RegexAutomaton) -> None:
         """Raises TooLargeError where no common text is found."""
         self._base, self._side = base, side
-        self._format = base if isinstance(base, SteppedSubAutomaton) else None
+        self._format: SteppedAutomaton | None = base if base.closing else None
         self._counts = side if isinstance(side, LengthAutomaton) else None
         self._waits = self._fillers = np.zeros(0, np.int64)
         # see `_write_undemanding`
@@ -439,10 +446,16 @@ class BesideAutomaton(PairAutomaton):
             found = self._plain_distance(pair)
             if found == _DEAD and self._format is not None and len(self._waits):
                 found = self._led(pair)
-            if found == _DEAD:
+            if found == _DEAD and self._is_searched(pair):
                 found = self._search(pair)
             self._distances[pair] = found
         return found
+
+    def _is_searched(self, pair: Pair) -> bool:
+        """Whether to search for an end: not where the one that is known is just too long."""
+        if self._counts is None or self._format is None:
+            return True
+        return self._counts.left(self._halves(pair)[1])[1] <= FEW_LEFT
 
     def _led(self, start: Pair) -> int:
         """The length of a text that ends the format first, and then goes to the pattern's end.

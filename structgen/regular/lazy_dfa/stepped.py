@@ -86,6 +86,20 @@ class SteppedAutomaton(RegexAutomaton):
         """See `SubAutomatonState`; 0 where that is not known."""
         return 0
 
+    def ending(self, _state: int) -> str | None:
+        """See `SubAutomatonState`; None where it is not known."""
+        return None
+
+    @property
+    def filler(self) -> CharSet:
+        """See `SubAutomatonState`."""
+        return NONE
+
+    @property
+    def closing(self) -> CharSet:
+        """See `SubAutomatonState`."""
+        return NONE
+
     def distances(self) -> tuple[Array, Array] | None:
         """`Unbounded.wanted` for all states; None if that is not known."""
         return None
@@ -198,9 +212,9 @@ class SteppedSubAutomaton(SteppedAutomaton):
             return Unbounded(found.automaton, found.of(state, self.came)[0], int(free))
 
     def free_from(self, state: int) -> int:
-        """How many characters may follow before a bound on their number makes a difference."""
+        """See `Halves.free`."""
         node: Any = self._nodes[state]
-        return int(node.boundless[1])
+        return int(min(getattr(node, "boundless", (None, INFINITE))[1], INFINITE))
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""

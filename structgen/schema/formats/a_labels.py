@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import Any, ClassVar, NamedTuple
 
-from structgen.regular.charset import CharSet
+from structgen.regular.charset import ALL, CharSet
+from structgen.regular.expressions.base import INFINITE
 from structgen.schema.formats.idna_classes import ascii_marks
 from structgen.schema.formats.idna_labels import label_direction, label_fits, permitted, punycode
 
 ROOM = 4  # characters that finish any ordinary beginning of a code: a hyphen, and "ß" in digits
 MAX_CODE = 59  # characters of a label of 63 behind `xn--`
 SHORTEST = 2  # characters of a further label with its dot; any greater number will do as well
-MOST_MISSING = 16  # characters with which any label can be finished
+_MANY_HYPHENS = "----"  # no more come in a row: tokens have long runs, labels do not
+MOST_MISSING = 6  # characters with which any label can be finished; others are left out
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_HYPHEN = CharSet.chars("-")
 ALNUM = CharSet.of([(0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
 CLOSING = CharSet.chars(_LETTERS + "-")
 _CASES = [(CharSet.chars(letter + letter.upper()), letter) for letter in _LETTERS + "-"]
@@ -132,14 +135,14 @@ def _adapted(delta: int, size: int, *, first: bool) -> int:
 
 @dataclass(frozen=True)
 class ALabel:
-    """After `xn--` and a code, in any case of letters.
+    """After `xn--` and a code, in any case of letters; a limit of labels says how long they are.
 
-    `left` characters of the name may follow, `inf` for any number, then dots and `after`, the state
-    of a new label. `after.directed` says which labels the name can still have: None any, "L" only
-    left-to-right ones (all of them right by RFC 5893) and "R" ones, "N" no right-to-left ones.
+    `after` is asked for the state of a new label. `after.directed` says which labels the name can
+    still have: None any, "L" only left-to-right ones (all of them right by RFC 5893) and "R" ones,
+    "N" no right-to-left ones. Other characters than those of ASCII names are left to an automaton
+    beside this one, which refuses them.
     """
 
-    left: float
     code: Code
     after: Any
     live: ClassVar[bool] = True
@@ -152,34 +155,35 @@ class ALabel:
         return self.direction is not None
 
     @property
-    def boundless(self) -> tuple[ALabel, float]:
-        """See `SubAutomatonState`, where names are of labels of at most 63 characters."""
-        return replace(self, left=inf), self.left - MOST_MISSING
+    def boundless(self) -> tuple[ALabel, int]:
+        """See `SubAutomatonState`: which character may come is of importance from the start."""
+        return self, 0
 
     def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
-        return longer_name(self.witness, least, self.left)
+        return longer_name(self.witness, least, inf)
 
     def free_within(self, least: int, most: int) -> int:
         """See `SubAutomatonState`."""
-        return free_within(least, most, self.left)
+        return free_within(least, most, inf)
 
     @property
     def again(self) -> tuple[CharSet, int]:
-        """Letters and digits, which a hyphen and digits behind them make a code."""
+        """Letters and digits, which a hyphen and digits behind them make a code; and others."""
         whole = self.code.whole
-        often = max(int(min(self.left, MAX_CODE - len(whole))) - ROOM, 0)
-        return ALNUM, often if _is_ordinary(whole, self.after.directed) else 0
+        often = max(MAX_CODE - len(whole) - ROOM, 0)
+        chars = ALL - _HYPHEN - self.after.dots
+        return chars, often if _is_ordinary(whole, self.after.directed) else 0
 
     @property
     def witness(self) -> int:
         """The length of some text that finishes the label."""
-        return shortest_ending(self.code, self.left, self.after.directed) or 0
+        return len(self.ending or "")
 
     @property
     def ending(self) -> str | None:
         """See `SubAutomatonState`."""
-        return ending_of(self.code, self.left, self.after.directed)
+        return ending_of(self.code, inf, self.after.directed)
 
     @property
     def direction(self) -> str | None:
@@ -188,16 +192,34 @@ class ALabel:
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """The letters that keep an A-label within reach, and the next label."""
-        found: list[tuple[CharSet, Any]] = []
+        found: list[tuple[CharSet, Any]] = [(ALL - ALNUM - _HYPHEN - self.after.dots, REFUSED)]
         for chars, letter in _CASES:
+            if letter == "-" and self.code.whole.endswith(_MANY_HYPHENS):
+                continue
             code = self.code.then(letter)
-            ending = shortest_ending(code, self.left - 1, self.after.directed, quick=True)
-            if ending is not None:
-                found.append((chars, ALabel(self.left - 1, code, self.after)))
+            missing = shortest_ending(code, self.after.directed, quick=True)
+            if missing is not None and missing <= MOST_MISSING:
+                found.append((chars, ALabel(code, self.after)))
         direction = self.direction
-        if self.left > 1 and direction is not None:
-            found.append((self.after.dots, self.after.following(self.left - 1, direction)))
+        if direction is not None:
+            found.append((self.after.dots, self.after.following(direction)))
         return found
+
+
+class Refused:
+    """Behind a character that an automaton beside this one refuses: any text may follow."""
+
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+    again: ClassVar[tuple[CharSet, int]] = ALL, INFINITE
+
+    def moves(self) -> list[tuple[CharSet, Refused]]:
+        """See `SubAutomatonState`."""
+        return [(ALL, self)]
+
+
+REFUSED = Refused()
 
 
 def longer_name(length: int, least: int, left: float) -> int | None:
@@ -253,16 +275,14 @@ def _is_mark(letter: str) -> bool:
     return unicodedata.combining(letter) != 0
 
 
-def shortest_ending(
-    code: Code, left: float, directed: str | None, *, quick: bool = False
-) -> int | None:
-    """How many characters finish the A-label, at most `left`; None if no ending is found.
+def shortest_ending(code: Code, directed: str | None, *, quick: bool = False) -> int | None:
+    """How many characters finish the A-label; None if no ending is found.
 
     quick: fewer may do, where that takes a look at the label.
     Tries to add one or two letters "ß", and one digit: sufficient, not exact.
     """
     whole = code.whole
-    room = int(min(left, MAX_CODE - len(whole)))
+    room = MAX_CODE - len(whole)
     if room < 0:
         return None
     if room >= ROOM and quick and _is_ordinary(whole, directed):
@@ -291,8 +311,10 @@ def ending_of(code: Code, room: float, directed: str | None) -> str | None:
 
 
 def _is_ordinary(whole: str, directed: str | None) -> bool:
-    """Whether a hyphen and "ß" in digits finish an outline, as letters and digits go on."""
-    return whole[:1] != "-" and whole[2:4] != "--" and (directed != "L" or whole[:1] in {"a", "l"})
+    """Whether a hyphen and one "ß" in digits finish an outline, as letters and digits go on."""
+    if whole[:1] == "-":  # with "ß" before it
+        return directed is None and whole[1:2] not in {"", "-"} and whole[-1] != "-"
+    return whole[2:4] != "--" and (directed != "L" or whole[:1] in {"a", "l"})
 
 
 @lru_cache(maxsize=1 << 14)

@@ -42,7 +42,7 @@ _EXAMPLES = {  # formats that schemas often have, with texts whose states are pr
     "time": ("10:30:59.999Z",),
     "duration": (),
     "email": ("first.last@mail.example.org",),
-    "hostname": ("a" * 62, "a" + "-" * 61),
+    "hostname": ("a" * 62, "a" + "-" * 61, "xn--mnchen-3ya.de"),
     "idn-hostname": (
         "beispiel-straße.example",
         "exämple",

@@ -1,9 +1,10 @@
 """The format `hostname`: an automaton that reads host names, with A-labels (`xn--...`) checked.
 
 Whether `xn--...` is an A-label depends on the Punycode in it, so host names are a sub-automaton.
-Its states count what is left of the 253 characters of a name and of the 63 of a label; from every
-state some name can be finished. While much is left of the name it does not matter how much: states
-say so by `boundless`.
+It is two that are read side by side: one knows A-labels alone (`Codes`), the other counts what is
+left of the 253 characters of a name and of the 63 of a label (`Names`). From every state some name
+can be finished. While much is left of the name it does not matter how much: states say so by
+`boundless`. In the last 63 characters of a name no A-label begins any more.
 """
 
 from __future__ import annotations
@@ -13,58 +14,97 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar
 
-from structgen.regular.charset import CharSet
-from structgen.regular.regex import Regex, sub_automaton
+from structgen.regular.charset import ALL, CharSet, refine
+from structgen.regular.regex import INFINITE, Regex, sub_automaton
 from structgen.schema.formats.a_labels import (
     ALNUM,
     CLOSING,
-    MOST_MISSING,
     ROOM,
     ALabel,
     Code,
     free_within,
     longer_name,
-    shortest_ending,
 )
 
 MAX_NAME = 253  # characters of a name
 MAX_LABEL = 63  # characters of a label
 
 _DOT, _HYPHEN = CharSet.chars("."), CharSet.chars("-")
+PREFIXES = [CharSet.chars(letters) for letters in ("xX", "nN", "-", "-")]
+IN_OTHERS = len(PREFIXES) + 1
 
 
 @dataclass(frozen=True)
-class _Name:
-    """What may follow an A-label: any other label."""
+class Codes:
+    """In a label that is no A-label so far: any characters; the labels are those of `Names`.
 
+    begun: how much of "xn--" was read, or that the label is another one.
+    """
+
+    begun: int = 0
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+    ending: ClassVar[str] = ""
+    straying: ClassVar[int] = ROOM
+    closing: ClassVar[CharSet] = CLOSING
     directed: ClassVar[None] = None
     dots: ClassVar[CharSet] = _DOT
 
-    def following(self, left: float, _direction: str) -> _Label:
+    @property
+    def boundless(self) -> tuple[Codes, int]:
+        """See `SubAutomatonState`: until an A-label may have begun."""
+        return self, (len(PREFIXES) if self.begun == IN_OTHERS else 3 - self.begun)
+
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """Any characters that begin no A-label."""
+        first = PREFIXES[self.begun] if self.begun < len(PREFIXES) else CharSet.of([])
+        return ALL - _DOT - first, INFINITE
+
+    def length_from(self, least: int) -> int | None:
+        """See `SubAutomatonState`."""
+        return longer_name(0, least, inf)
+
+    def free_within(self, least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return free_within(least, most, inf)
+
+    def following(self, _direction: str) -> Codes:
         """The state of a new label."""
-        return _Label(left)
+        return Codes()
+
+    def moves(self) -> list[tuple[CharSet, Any]]:
+        """See `SubAutomatonState`."""
+        found: list[tuple[CharSet, Any]] = [(_DOT, Codes())]
+        others = ALL - _DOT
+        if self.begun < len(PREFIXES):
+            others -= PREFIXES[self.begun]
+            ended = self.begun + 1 == len(PREFIXES)
+            after = ALabel(Code(), Codes()) if ended else Codes(self.begun + 1)
+            found.append((PREFIXES[self.begun], after))
+        return [*found, (others, Codes(IN_OTHERS))]
 
 
 @dataclass(frozen=True)
-class _Label:
-    """In a plain label.
+class Names:
+    """In a label of ASCII.
 
     `left` characters of the name, `inf` for any number, and `room` characters of the label may
-    follow. `begun` is the label so far while it is part of "xn-" in any case, else "a" after a
-    letter or digit and "-" after a hyphen.
+    follow. `begun` is how much of "xn-" was read of the label, -1 if it is another one. `last`: "a"
+    behind a letter or digit, "-" behind a hyphen.
     """
 
     left: float = MAX_NAME
     room: int = MAX_LABEL
-    begun: str = ""
+    begun: int = 0
+    last: str = ""
     live: ClassVar[bool] = True
-    straying: ClassVar[int] = ROOM
-    closing: ClassVar[CharSet] = CLOSING
 
     @property
     def nullable(self) -> bool:
         """Does the label end in a letter or digit?"""
-        return self.begun not in ("", "-", "xn-")
+        return self.last == "a"
 
     @property
     def witness(self) -> int:
@@ -90,31 +130,51 @@ class _Label:
         return free_within(least, most, self.left)
 
     @property
-    def boundless(self) -> tuple[_Label, float]:
+    def boundless(self) -> tuple[Names, float]:
         """See `SubAutomatonState`: until it matters how a label can be finished in what is left."""
-        return replace(self, left=inf), self.left - MOST_MISSING
+        return replace(self, left=inf), self.left - MAX_LABEL
 
-    def moves(self) -> list[tuple[CharSet, Any]]:
+    def moves(self) -> list[tuple[CharSet, Names]]:
         """A letter or digit, a hyphen that can be followed, the next label."""
         return [move for move in self._moves() if move[0]]
 
-    def _moves(self) -> Iterator[tuple[CharSet, Any]]:
-        left, room, begun = self.left - 1, self.room - 1, self.begun
+    def _moves(self) -> Iterator[tuple[CharSet, Names]]:
+        left, room = self.left - 1, self.room - 1
         if self.nullable and left > 0:
-            yield _DOT, _Label(left)
+            yield _DOT, Names(left)
         if left < 0 or room < 0:
             return
-        special = {"": "x", "x": "n"}.get(begun, "")
-        cases = CharSet.chars(special + special.upper())
-        yield cases, _Label(left, room, begun + special)
-        yield ALNUM - cases, _Label(left, room, "a")
-        if begun == "xn-":
-            if shortest_ending(Code(), left, None) is not None:
-                yield _HYPHEN, ALabel(left, Code(), _Name())
-        elif begun and left > 0 and room > 0:
-            yield _HYPHEN, _Label(left, room, "xn-" if begun == "xn" else "-")
+        cases = PREFIXES[self.begun] & ALNUM if 0 <= self.begun < 2 else CharSet.of([])
+        yield cases, Names(left, room, self.begun + 1, "a")
+        yield ALNUM - cases, Names(left, room, -1, "a")
+        codes = self.begun == 3  # an A-label begins, of which any end may be wanted
+        if self.last and left > 0 and room > 0 and (not codes or left >= room):
+            yield _HYPHEN, Names(left, room, 3 if self.begun == 2 else -1, "-")
+
+
+@dataclass(frozen=True)
+class HostName:
+    """Both side by side; a `SubAutomatonState`."""
+
+    halves: tuple[Any, Names] = (Codes(), Names())
+    live: ClassVar[bool] = True
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a name may end here."""
+        return all(half.nullable for half in self.halves)
+
+    @property
+    def witness(self) -> int:
+        """The length of some text that finishes the name."""
+        return max(half.witness for half in self.halves)
+
+    def moves(self) -> list[tuple[CharSet, HostName]]:
+        """See `SubAutomatonState`."""
+        each = refine(move for half in self.halves for move in half.moves())
+        return [(of, HostName(states)) for of, states in each if len(states) == len(self.halves)]
 
 
 def hostname() -> Regex:
     """RFC 1123 section 2.1 with the sizes of RFC 1035 section 2.3.4; A-labels as in RFC 5890."""
-    return sub_automaton(_Label())
+    return sub_automaton(HostName())

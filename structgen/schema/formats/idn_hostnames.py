@@ -34,10 +34,9 @@ from structgen.schema.formats.a_labels import (
     ALabel,
     Code,
     longer_name,
-    shortest_ending,
 )
 from structgen.schema.formats.idna_classes import Letter, classes
-from structgen.schema.formats.idna_limits import DOTS, LabelLimit, NameLimit
+from structgen.schema.formats.idna_limits import DOTS, CodeLimit, LabelLimit, NameLimit
 
 _ASCII = [CharSet.chars(c) for c in "lxn-"]
 _ASCII += [CharSet.chars("abcdefghijkmopqrstuvwyz"), CharSet.chars("0123456789")]
@@ -89,7 +88,7 @@ class Name:
     directed: str | None = None
     dots: ClassVar[CharSet] = DOTS
 
-    def following(self, _left: float, direction: str) -> Letters:
+    def following(self, direction: str) -> Letters:
         """The state of a new label after one with a direction."""
         return letters(_NOTHING, {"R": "L", "N": "N"}.get(direction, self.directed))
 
@@ -145,7 +144,7 @@ class Letters:
             return None
         seen = self.seen
         known = seen.heading == "R" or (seen.heading == "L" and seen.ends)
-        return Name(self.directed).following(inf, seen.heading if known else "N")
+        return Name(self.directed).following(seen.heading if known else "N")
 
     def _ascii(self, char: str) -> Any:
         """The state after an ASCII character, None if it must not follow."""
@@ -175,9 +174,7 @@ class Letters:
         if not seen.place or (seen.wide and seen.last == "-"):
             return None
         if seen.place == _FIRST_HYPHENS and seen.last == "-":
-            if seen.begun != "xn-" or shortest_ending(Code(), inf, self.directed) is None:
-                return None
-            return ALabel(inf, Code(), Name(self.directed))
+            return ALabel(Code(), Name(self.directed)) if seen.begun == "xn-" else None
         after = seen._replace(
             place=min(seen.place + 1, _FAR),
             begun="xn-" if seen.begun == "xn" else "a",
@@ -222,7 +219,7 @@ class Label:
     See `SubAutomatonState`.
     """
 
-    halves: tuple[Any, NameLimit, LabelLimit]
+    halves: tuple[Any, NameLimit, LabelLimit, CodeLimit]
     live: ClassVar[bool] = True
 
     @property
@@ -440,4 +437,4 @@ def _coded(code: int, directed: str | None) -> Letters:
 
 def idn_hostname() -> Regex:
     """RFC 5890 section 2.3.2.3, with the sizes of RFC 1035 section 2.3.4 for the A-labels."""
-    return sub_automaton(Label((letters(_NOTHING, None), NameLimit(), LabelLimit())))
+    return sub_automaton(Label((letters(_NOTHING, None), NameLimit(), LabelLimit(), CodeLimit())))

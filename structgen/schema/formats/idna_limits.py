@@ -20,7 +20,7 @@ import numpy.typing as npt
 from structgen.regular.charset import CharSet, union_all
 from structgen.regular.regex import INFINITE
 from structgen.schema.formats.a_labels import ALNUM, MOST_MISSING, SHORTEST
-from structgen.schema.formats.hostnames import MAX_LABEL, MAX_NAME
+from structgen.schema.formats.hostnames import IN_OTHERS, MAX_LABEL, MAX_NAME, PREFIXES
 from structgen.schema.formats.idna_classes import (
     CJK,
     COUNTED,
@@ -336,3 +336,45 @@ class NameLimit:
 
 
 _ANY_NAME = NameLimit(inf)
+
+# -- A-labels -------------------------------------------------------------------------------------
+
+_IN_CODE = len(PREFIXES)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLimit:
+    """Labels that begin with "xn--" have ASCII alone; a `SubAutomatonState`. See `Codes.begun`."""
+
+    begun: int = 0
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """See `SubAutomatonState`."""
+        if self.begun == _IN_CODE:
+            return ALNUM | _HYPHEN, INFINITE
+        return _ANY - DOTS - (PREFIXES[self.begun] if self.begun < _IN_CODE else DOTS), INFINITE
+
+    def length_from(self, least: int) -> int:
+        """See `SubAutomatonState`."""
+        return least
+
+    def free_within(self, _least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most
+
+    def moves(self) -> list[tuple[CharSet, CodeLimit]]:
+        """See `SubAutomatonState`."""
+        if self.begun == _IN_CODE:
+            return [(ALNUM | _HYPHEN, self), (DOTS, CodeLimit())]
+        goes_on = PREFIXES[self.begun] if self.begun < _IN_CODE else CharSet.of([])
+        others = _ANY - DOTS - goes_on
+        found = (
+            (DOTS, CodeLimit()),
+            (goes_on, CodeLimit(self.begun + 1)),
+            (others, CodeLimit(IN_OTHERS)),
+        )
+        return [move for move in found if move[0]]

@@ -34,6 +34,7 @@ from structgen.regular.regex import (
     matches,
     repeat,
     shortest,
+    sub_automaton,
 )
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.a_labels import ROOM
@@ -283,11 +284,11 @@ def test_a_host_name_can_be_finished_from_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize("code", ["", "b", "bcher", "a1-", "z" * 50, "a-b"])
 def test_a_host_name_can_be_finished_in_as_few_characters_as_promised(code: str) -> None:
-    """Searches rely on `witness`: a hyphen and a "ß" complete the label of any beginning."""
-    node = language("hostname")
+    """Searches rely on `witness`: a letter in digits completes the label of any beginning."""
+    node: Any = language("hostname")
     for letter in "xn--" + code:
         node = node.after(ord(letter))
-    ending = punycode(code + "ß")[len(code) :]
+    ending = node.state.halves[0].ending
     assert fits("hostname", f"xn--{code}{ending}")
     assert len(ending) <= node.witness < 10
 
@@ -367,7 +368,7 @@ def test_letters_may_follow_an_a_label_in_any_order() -> None:
     rng = random.Random(5)
     found: Any = language("hostname")
     for begun in ("xn--mnchen-3ya", "xn--bcher", "xn--b"):
-        first: Any = found.state
+        first: Any = found.state.halves[0]
         for letter in begun:
             first = next(to for chars, to in first.moves() if letter in chars)
         chars, often = first.again
@@ -382,6 +383,25 @@ def test_letters_may_follow_an_a_label_in_any_order() -> None:
             for letter in state.ending:
                 state = next(to for chars, to in state.moves() if letter in chars)
             assert state.nullable
+
+
+def test_a_mask_looks_at_few_states_of_a_labels() -> None:
+    """Not at those before letters beyond ASCII: that these must not come is known beside them."""
+    words = [f"{a}{b}é" for a in "abcdefgh" for b in "abcdefgh"]
+    tokens = [b"", *(bytes((byte,)) for byte in range(256)), *(word.encode() for word in words)]
+    vocabulary = sg.Vocabulary(tokens, eos_ids=[0])
+    constraint = sg.compile({"type": "string", "format": "hostname"}, vocabulary)
+    state = constraint.advance_bytes(constraint.start, b'"xn--mn')
+    found: Any = language("hostname")
+    codes = automaton_of(sub_automaton(found.state.halves[0]))
+    assert codes is not None
+    before = codes.known
+    row = np.zeros(vocabulary.words, np.int32)
+    constraint.fill_mask(state, row)
+    allowed = {tokens[t] for t in range(len(tokens)) if row[t >> 5] >> (t & 31) & 1}
+    assert {b"a", b"Z", b"0", b"-"} <= allowed
+    assert all(len(token) == 1 for token in allowed)
+    assert codes.known <= before + 4
 
 
 @pytest.mark.parametrize("text", ["2024-02-29T10:30:59Z", "1999-12-31t23:59:60z"])
