@@ -33,6 +33,7 @@ Flags = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 Condition = Callable[[Bits], Flags]
 SOME_STATES = 64  # for which there is room at first
+BLOCKS = 1 << 6, 1 << 12, 1 << 18  # characters that differ in the last continuation bytes only
 SOME_NODES = 256  # of the tree of what characters do in a state
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
 
@@ -107,6 +108,7 @@ def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClas
     Raises BudgetError past `most` states.
     """
     numbers, moves = {vector: 0}, list[list[tuple[int, int, int]]]()
+    inside, least = dict[int, int](), 0  # the fewest states inside characters before each; in all
     vectors.append(vector)
     for some in vectors:
         checkpoint()
@@ -115,9 +117,14 @@ def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClas
             if after not in numbers:
                 numbers[after] = len(vectors)
                 vectors.append(after)
-            found += [(low, high + 1, numbers[after]) for low, high in chars.ranges]
+            to = numbers[after]
+            found += [(low, high + 1, to) for low, high in chars.ranges]
+            widest = max(high - max(low, LAST_ASCII) for low, high in chars.ranges)
+            before = sum(widest >= 2 * block for block in BLOCKS)
+            least += max(before - inside.get(to, 0), 0)
+            inside[to] = max(before, inside.get(to, 0))
         moves.append(found)
-        if len(vectors) > most:
+        if len(vectors) + least > most:
             raise too_large(most)
     points = distinct(np.array([0, *(one for row in moves for span in row for one in span[:2])]))
     behind = np.zeros((len(moves), len(points)), np.int32)
