@@ -94,7 +94,7 @@ from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
-FEW_AHEAD = 24  # the same of what takes longer: numbers less others, formats with costly states
+FEW_AHEAD = 24  # the same of what takes longer: formats with costly states
 MOST_BESIDE = 64  # alternatives of a union that are read side by side
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
 OBJECT_BYTES = 1 << 13  # of an automaton and its expression, besides tables, about
@@ -254,7 +254,7 @@ def explore_ahead(regex: Regex) -> None:
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
-            few = less_numbers or any(count < FEW_AHEAD for count, _ in prepared)
+            few = any(count < FEW_AHEAD for count, _ in prepared)
             automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
