@@ -436,12 +436,14 @@ class QuickCheck:
     def surely_refuses(self, at: Progress, key: str) -> bool:
         """Whether a member cannot come next: whatever its value is, some clause plainly fails."""
         index, _ = self._looked_up(at)
-        about_key = index.by_key.get(key, ())
-        after = (self.pending(c, key) for c in about_key if not self.is_satisfied_by_order(c, key))
-        return any(
-            p is not None and not (p.satisfiers or p.universals) and self._fails(p.rest, index)
-            for p in after
-        )
+        for clause in index.by_key.get(key, ()):
+            others = len(clause) - len(clause.by_key[key])  # literals that its value leaves
+            if others > 1 or (others and index.asked.keys().isdisjoint(clause.by_key)):
+                continue
+            p = None if self.is_satisfied_by_order(clause, key) else self.pending(clause, key)
+            if p is not None and not (p.satisfiers or p.universals) and self._fails(p.rest, index):
+                return True
+        return False
 
     def _fails(self, clause: Clause, index: ClauseIndex) -> bool:
         """Whether no literal is left, or one that no value fits beside other clauses of one."""
