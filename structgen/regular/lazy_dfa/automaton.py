@@ -254,7 +254,7 @@ def explore_ahead(regex: Regex) -> None:
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
-            few = any(count < FEW_AHEAD for count, _ in prepared)
+            few = automaton.is_slow or any(count < FEW_AHEAD for count, _ in prepared)
             automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)

@@ -181,6 +181,11 @@ class ALabel:
         return len(self.ending or "")
 
     @property
+    def bound(self) -> int:
+        """As `witness`, or a little more, and found sooner."""
+        return shortest_ending(self.code, self.after.directed) or 0
+
+    @property
     def ending(self) -> str | None:
         """See `SubAutomatonState`."""
         return ending_of(self.code, inf, self.after.directed)

@@ -167,7 +167,8 @@ class HostName:
     @property
     def witness(self) -> int:
         """The length of some text that finishes the name."""
-        return max(half.witness for half in self.halves)
+        codes, names = self.halves
+        return max(codes.bound if isinstance(codes, ALabel) else codes.witness, names.witness)
 
     def moves(self) -> list[tuple[CharSet, HostName]]:
         """See `SubAutomatonState`."""

@@ -230,7 +230,8 @@ class Label:
     @property
     def witness(self) -> int:
         """The length of some text that finishes the name."""
-        return int(self.halves[0].witness)
+        rules = self.halves[0]
+        return int(rules.bound if isinstance(rules, ALabel) else rules.witness)
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""
