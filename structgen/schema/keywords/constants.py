@@ -17,7 +17,7 @@ from structgen.schema.values import Written, written
 
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
-MOST_SPELLED = 64  # runs up to which numbers may come in any spelling
+MOST_SPELLED = 2000  # runs up to which numbers may come in any spelling
 LARGE = 10**21  # whole numbers from here on are in no run
 
 
