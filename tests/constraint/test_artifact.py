@@ -95,7 +95,9 @@ def agree(one: sg.Constraint, two: sg.Constraint, limit: int) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=range(len(SPECS)))
-@pytest.mark.parametrize("states", [0, 15, pytest.param(150, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "states", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in (15, 150))]
+)
 def test_lazy_saved_and_loaded_constraints_give_the_same_rows(
     spec: Spec, states: int, tmp_path: Path
 ) -> None:

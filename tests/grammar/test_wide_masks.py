@@ -87,6 +87,7 @@ def vocabulary() -> sg.Vocabulary:
 VOCABULARY = vocabulary()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_rows_are_what_reading_each_token_says(name: str) -> None:
     """Wherever random tokens lead, the end of the text included."""

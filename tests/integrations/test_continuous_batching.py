@@ -112,7 +112,10 @@ def prompt_ids(generator: Generator, name: str) -> list[int]:
     [
         {},
         pytest.param({"max_batch_tokens": 5}, marks=pytest.mark.thorough),
-        {"num_blocks": 17, "page_size": 4, "max_batch_tokens": 16, "safety_margin": 0.0},
+        pytest.param(
+            {"num_blocks": 17, "page_size": 4, "max_batch_tokens": 16, "safety_margin": 0.0},
+            marks=pytest.mark.thorough,
+        ),
         pytest.param(
             {"per_request_processors": True, "allow_block_sharing": False},
             marks=pytest.mark.thorough,

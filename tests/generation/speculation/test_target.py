@@ -104,7 +104,7 @@ def tree_target(request: Any) -> Any:
     return target, exact
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_trees_are_read_as_their_paths_round_after_round(tree_target: Any, data: Any) -> None:
     """Logits of every node, keys and values of what is kept: as if read alone, from the start."""

@@ -171,7 +171,7 @@ NAMES = [f"{type(b).__name__}-{getattr(b, 'pick', '')}" for b in BUILDERS]
 
 @pytest.mark.parametrize("builder", BUILDERS, ids=NAMES)
 @pytest.mark.parametrize("chain", [False, True])
-@pytest.mark.parametrize("remaining", [1, 3, 20])
+@pytest.mark.parametrize("remaining", [1, pytest.param(3, marks=pytest.mark.thorough), 20])
 def test_trees_keep_to_budget_and_grammar(
     builder: TreeBuilder, chain: bool, remaining: int
 ) -> None:

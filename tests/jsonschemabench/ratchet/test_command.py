@@ -42,6 +42,7 @@ def command(*arguments: str) -> int:
 # -- the record and the code as they are ---------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_no_test_of_the_suite_fares_worse_than_on_record(data_dir: Path, judge: Judge) -> None:
     """Each test of each file is compared, optional ones and formats too."""
     entries = ratchet_file.read(RATCHET)["suite"]
@@ -62,6 +63,7 @@ def check_maskbench(data_dir: Path, judge: Judge, every: int) -> None:
     assert left_out == []
 
 
+@pytest.mark.thorough
 def test_no_case_of_a_sample_fares_worse_than_on_record(data_dir: Path, judge: Judge) -> None:
     """One case of MaskBench in twenty."""
     check_maskbench(data_dir, judge, 20)

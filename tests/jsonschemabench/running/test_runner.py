@@ -83,6 +83,7 @@ def run(
         return runner.run(cases, job_of, record_of), runner.left_out
 
 
+@pytest.mark.thorough
 def test_a_mishap_costs_one_case_of_one_engine(tmp_path: Path) -> None:
     """The others' records are there, in the file too; engines take turns to be first."""
     path = tmp_path / "r.jsonl"

@@ -46,7 +46,7 @@ def test_jobs_are_done_one_after_another_in_one_process(worker: Worker) -> None:
     ("job", "reason", "words"),
     [
         ("killed", "signal SIGKILL", ""),
-        ("hang", "time limit", "time limit"),
+        pytest.param("hang", "time limit", "time limit", marks=pytest.mark.thorough),
         ("exit", "exit status 3", "out of patience"),
         ("raise", "exception", "ValueError: not like this"),
         ("eat", "memory limit", "memory limit"),
