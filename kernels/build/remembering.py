@@ -1,4 +1,4 @@
-"""Have numba remember what it would find out again and again: a third of the time that it takes.
+"""Have numba remember what it would find out again and again: a fifth of the time that it takes.
 
 Kernels are short and many, and do the same few things with arrays of the same few types. For each
 of these things numba asks all of its own functions of that name which takes such types; when it
