@@ -64,6 +64,7 @@ def test_every_engine_gets_a_spec_or_is_left_out() -> None:
         start._spec("small grammar", ("json_schema",))
 
 
+@pytest.mark.thorough
 def test_the_table_has_a_row_for_each_spec(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

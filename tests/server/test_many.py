@@ -32,6 +32,7 @@ def schema_of(number: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 def test_64_clients_with_a_schema_each_get_texts_that_fit(serving: Serving) -> None:
     """At once, half of them streaming; the texts share forward passes."""
     import openai

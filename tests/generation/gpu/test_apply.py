@@ -46,6 +46,7 @@ def run(path: Any, logits: torch.Tensor, masks: Any, temperatures: Any = None) -
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("path", PATHS, ids=["torch", "triton"])

@@ -121,6 +121,7 @@ def test_a_draw_is_that_of_the_sampler(path: str, dtype: torch.dtype) -> None:
     assert check(path, logits, allowed, SAMPLERS, uniforms) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 31, 255, 256, 257, 700])
 @pytest.mark.parametrize("path", PATHS)
 def test_every_length_of_a_row(path: str, size: int) -> None:

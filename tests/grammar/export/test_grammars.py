@@ -53,6 +53,7 @@ GRAMMARS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_a_grammar_has_the_same_texts_exported(name: str) -> None:
     """Walks through both automata find no difference."""

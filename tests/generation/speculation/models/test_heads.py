@@ -44,6 +44,7 @@ def random_heads(kind: str, model: Any) -> MedusaHeads | EagleHeads:
     return heads
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["medusa", "eagle"])
 @pytest.mark.parametrize("builder", [BestFirst(), Static("wor"), Dynamic()])
 @pytest.mark.parametrize("options", [{"temperature": 0.0}, {"seed": 1, "top_k": 4}])
