@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.build.language import numba, types
+from structgen.kernels.grammar.bit_rows import add_rows, has, meet, put, put_one
 from structgen.kernels.grammar.tables import I32, I64, INT
 
 BITS_2 = types.uint64[:, ::1]
@@ -17,47 +18,11 @@ RULES = (I32, I32, I32)  # where the alternatives of each rule begin, the parts 
 
 
 @inlined
-def has(row, terminal):  # type: ignore[no-untyped-def]
-    """Whether a terminal is in a row."""
-    return (row[terminal >> 6] >> numba.uint64(terminal & 63)) & numba.uint64(1) == 1
-
-
-@inlined
-def put(out, row):  # type: ignore[no-untyped-def]
-    """Set a row to another one."""
-    for k in range(out.shape[0]):
-        out[k] = row[k]
-
-
-@inlined
-def put_one(out, terminal):  # type: ignore[no-untyped-def]
-    """Set a row to one terminal alone."""
-    out[:] = 0
-    out[terminal >> 6] = numba.uint64(1) << numba.uint64(terminal & 63)
-
-
-@inlined
-def meet(one, other):  # type: ignore[no-untyped-def]
-    """Whether two rows have something in common."""
-    found = False
-    for k in range(one.shape[0]):
-        found = found or one[k] & other[k] != 0
-    return found
-
-
-@inlined
 def join_behind(relation, row, out):  # type: ignore[no-untyped-def]
     """Set `out` to what a relation, given by its rows, has for any of the terminals in `row`."""
     out[:] = 0
     for word in range(row.shape[0]):
-        bits = row[word]
-        terminal = numba.int64(word << 6)
-        while bits != 0:
-            if bits & numba.uint64(1):
-                for k in range(out.shape[0]):
-                    out[k] |= relation[terminal, k]
-            bits >>= numba.uint64(1)
-            terminal += 1
+        add_rows(relation, row[word], word << 6, out)
 
 
 @inlined

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import folded, lean
 from structgen.kernels.build.language import numba, types
+from structgen.kernels.grammar.bit_rows import add_rows, put, slot_of_row
 from structgen.kernels.grammar.indentation import call_scan_laid
 from structgen.kernels.grammar.records import REC_SIZE, REC_START, STACKS_TERMINALS
 from structgen.kernels.grammar.tables import GRAMMAR, I32, I32_2, I64, I64_2, INT
@@ -168,8 +169,8 @@ def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows): 
     watch, texts: see `left_by_texts`. ends: int32[states], > 0 where a lexeme may end. begun:
     int32[k], the lookahead states to begin from; of the first `rivals` a text must violate none.
     spaces: int32[n, lookahead states], the states behind ignored white space, which may follow.
-    most: texts to look at. left: int32[texts, k], scratch. rows: uint8[room, k - rivals], with room
-    for n + 1 rows of each text.
+    most: texts to look at. left: int32[texts, k], scratch. rows: uint8[m, k - rivals], n + 1 for
+    each of these texts.
     """
     columns, count, done = begun.shape[0] - rivals, numba.int64(0), numba.int64(0)
     for i in range(begun.shape[0]):
@@ -178,10 +179,10 @@ def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows): 
         shorter, byte_class = texts[text, 1], texts[text, 2]
         for i in range(begun.shape[0]):
             left[text, i] = watch[byte_class, left[shorter, i]]
-        taken = ends[texts[text, 0]] == 0
+        excluded = ends[texts[text, 0]] == 0
         for i in range(rivals):
-            taken = taken or left[text, i] == VIOLATED
-        if taken:
+            excluded = excluded or left[text, i] == VIOLATED
+        if excluded:
             continue
         for space in range(-1, spaces.shape[0]):
             for i in range(columns):
@@ -205,15 +206,14 @@ def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows): 
 
 @lean(INT(BITS_2, BITS_2, BITS_2, I32_2, I32))
 def position_sets(follow, reading, states, moves, slots):  # type: ignore[no-untyped-def]
-    """All sets of positions to which texts lead (V. Glushkov): how many, or ENDS_FULL without room.
+    """All sets of positions to which texts lead (V. Glushkov): how many, or ENDS_FULL for too many.
 
     follow: uint64[positions, words], those that may come next behind each. reading: uint64[classes,
     words], those that read a character of each class. states: uint64[n, words], the first set at
     first, set to all of them. moves: int32[n, classes], set to the set behind a character of each
     class, -1 for the empty one. slots: int32[s], -1 at first, s a power of two, s > 2 n.
     """
-    words, last = states.shape[1], slots.shape[0] - 1
-    count, place = numba.int64(0), numba.int64(-1)
+    words, count, place = states.shape[1], numba.int64(0), numba.int64(-1)
     while place < count:
         for kind in range(reading.shape[0] if place >= 0 else 1):
             if count >= states.shape[0]:
@@ -224,30 +224,13 @@ def position_sets(follow, reading, states, moves, slots):  # type: ignore[no-unt
                     states[count, k] = 0
                 for word in range(words):
                     bits = states[place, word] & reading[kind, word]
-                    position = numba.int64(word << 6)
-                    while bits != 0:
-                        if bits & numba.uint64(1):
-                            for k in range(words):
-                                states[count, k] |= follow[position, k]
-                        bits >>= numba.uint64(1)
-                        position += 1
+                    add_rows(follow, bits, word << 6, states[count])
                 for k in range(words):
                     some = some or states[count, k] != 0
                 if not some:
                     moves[place, kind] = -1
                     continue
-            h = numba.uint64(1469598103934665603)
-            for k in range(words):
-                h = (h ^ states[count, k]) * numba.uint64(1099511628211)
-                h ^= h >> numba.uint64(29)
-            slot = numba.int64(h & numba.uint64(last))
-            while slots[slot] >= 0:
-                same = True
-                for k in range(words):
-                    same = same and states[slots[slot], k] == states[count, k]
-                if same:
-                    break
-                slot = (slot + 1) & last
+            slot = slot_of_row(states[count], states, slots)
             if slots[slot] < 0:
                 slots[slot] = count
                 count += 1
@@ -393,8 +376,7 @@ def item_sets(starts, terminals, targets, queue, begins, after, slots):  # type:
     begins with. after: uint64[terminals, words], scratch. slots: int32[s], -1 at first, s a power
     of two, s > 2 n.
     """
-    words, last = queue.shape[1], slots.shape[0] - 1
-    count, place = numba.int64(1), numba.int64(0)
+    words, count, place = queue.shape[1], numba.int64(1), numba.int64(0)
     begins[:, :] = 0
     while place < count:
         after[:, :] = 0
@@ -411,29 +393,13 @@ def item_sets(starts, terminals, targets, queue, begins, after, slots):  # type:
             bit = numba.uint64(1) << numba.uint64(terminal & 63)
             if begins[place, terminal >> 6] & bit == 0:
                 continue
-            h = numba.uint64(1469598103934665603)
-            for k in range(words):
-                h = (h ^ after[terminal, k]) * numba.uint64(1099511628211)
-                h ^= h >> numba.uint64(29)
-            slot = numba.int64(h & numba.uint64(last))
-            while True:
-                other = slots[slot]
-                if other < 0:
-                    if count >= queue.shape[0]:
-                        return numba.int64(ENDS_FULL)
-                    slots[slot] = count
-                    for k in range(words):
-                        queue[count, k] = after[terminal, k]
-                    count += 1
-                    break
-                same = True
-                for k in range(words):
-                    if queue[other, k] != after[terminal, k]:
-                        same = False
-                        break
-                if same:
-                    break
-                slot = (slot + 1) & last
+            slot = slot_of_row(after[terminal], queue, slots)
+            if slots[slot] < 0:
+                if count >= queue.shape[0]:
+                    return numba.int64(ENDS_FULL)
+                slots[slot] = count
+                put(queue[count], after[terminal])
+                count += 1
         place += 1
     return count
 
@@ -442,7 +408,7 @@ def item_sets(starts, terminals, targets, queue, begins, after, slots):  # type:
 def reached(t, queue, seen, place, most, largest):  # type: ignore[no-untyped-def]
     """Queue the stacks to which short texts lead, closed ones: 0, TOO_LARGE or NEED_SPACE.
 
-    queue: int64[n], the first stacks at first; no more are queued than there is room for. seen:
+    queue: int64[n], the first stacks at first; no more than n are queued. seen:
     int64[s, 2], a hash table of those in the queue, -1 at first, s a power of two, s > 2 n. place:
     int64[2], how many have been looked behind, and how many are queued, 0 at first. most: to look
     behind now. largest: ints of stacks; where the next ones have more, that is said.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.build.language import numba
+from structgen.kernels.grammar.bit_rows import put, slot_of_row
 from structgen.kernels.grammar.tables import I32, I32_2, INT
 from structgen.kernels.masks.byte_walk import ENDS_FULL
 
@@ -21,26 +22,16 @@ NODE = -2  # and below: nodes, in place of states
 def state_of(node, digits, table, slots, count):  # type: ignore[no-untyped-def]
     """The state with a row of digits: one of the first `count`, or that number for a new one.
 
-    ENDS_FULL where there is no room for it.
+    ENDS_FULL where the table is full.
     """
-    last = slots.shape[0] - 1
-    h = numba.int64(1469598103)
-    for digit in range(DIGITS):
-        h = (h ^ digits[node, digit]) * 1099511628211
-        h ^= (h >> 31) & 0x1FFFFFFFF
-    slot = h & last
-    while slots[slot] >= 0:
-        same = True
-        for digit in range(DIGITS):
-            same = same and table[slots[slot], ASCII + digit] == digits[node, digit]
-        if same:
-            return numba.int64(slots[slot])
-        slot = (slot + 1) & last
+    row, known = digits[node, :DIGITS], table[:, ASCII : ASCII + DIGITS]
+    slot = slot_of_row(row, known, slots)
+    if slots[slot] >= 0:
+        return numba.int64(slots[slot])
     if count >= table.shape[0]:
         return numba.int64(ENDS_FULL)
     slots[slot] = count
-    for digit in range(DIGITS):
-        table[count, ASCII + digit] = digits[node, digit]
+    put(known[count], row)
     return count
 
 
@@ -48,8 +39,8 @@ def state_of(node, digits, table, slots, count):  # type: ignore[no-untyped-def]
 def put_block(nodes, used, first, size, more, to):  # type: ignore[no-untyped-def]
     """Let the characters of a block of `size` lead to something: how many nodes there are then.
 
-    first: code point; more: continuation bytes. Node 0 stands for lead bytes. ENDS_FULL where there
-    is no room for the nodes on the way; the last is kept free.
+    first: code point; more: continuation bytes. Node 0 stands for lead bytes. ENDS_FULL where
+    there are too few nodes; the last is kept free.
     """
     node, shift = numba.int64(0), 6 * more
     column = (first >> shift) + (0xC0 if more == 1 else 0xE0 if more == 2 else 0xF0) - ASCII
@@ -73,7 +64,7 @@ def behind_any(alls, size, to, nodes, table, slots, count):  # type: ignore[no-u
     """How many states there are with those that lead to a state behind any character of a block.
 
     size: of the block, a power of 64. alls: int32[3, states], such states by the digits that they
-    read, one less, and where they lead; -1 if they are not made. ENDS_FULL where there is no room.
+    read, one less, and where they lead; -1 if they are not made. ENDS_FULL where the table is full.
     """
     last, before, level = nodes.shape[0] - 1, to, numba.int64(0)
     while size > 1:
@@ -101,7 +92,7 @@ def digits_of(size):  # type: ignore[no-untyped-def]
 def grow_tree(nodes, used, span, to, alls, table, slots, count):  # type: ignore[no-untyped-def]
     """Let the characters of a span lead to a state: how many nodes and states there are then.
 
-    ENDS_FULL, for the former, where there is no room.
+    ENDS_FULL, for the former, where there are too few.
     """
     for more in range(1, 4):
         first = numba.int64(0x80 if more == 1 else 0x800 if more == 2 else 0x10000)
@@ -150,9 +141,9 @@ def states_inside(moves, spans, alike, alls, table, nodes, slots):  # type: igno
     moves: int32[n, classes], the state behind a character of each class, -1 for none. spans:
     int32[k, 3], first and last code points and their classes. alike: int32[n], for each state the
     first that does the same with characters behind ASCII, -1 if there are none that it reads. alls:
-    int32[3, n], -1 at first. table: int32[room, 256], -1 at first, set to the states behind bytes;
+    int32[3, n], -1 at first. table: int32[r, 256], -1 at first, set to the states behind bytes;
     the first n are those of `moves`. nodes: int32[m, 128], scratch. slots: int32[s], -1 at first, s
-    a power of two, s > 2 room.
+    a power of two, s > 2 r.
     """
     count = numba.int64(moves.shape[0])
     for state in range(moves.shape[0]):

@@ -100,15 +100,10 @@ from structgen.kernels.grammar_masks.tries import (
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
-# Tags of keys in the memo: tops after a byte, lexemes after a byte, stacks of one item set, item
-# sets and stacks that stand for others.
-TOPS_AFTER, LEXEMES_AFTER, TOP, ITEMS_LIKE, STACKS_LIKE = (
-    5 << 58,
-    6 << 56,
-    7 << 56,
-    1 << 56,
-    3 << 56,
-)
+# Tags of keys in the memo: lexemes after a byte, stacks of one item set, item sets and stacks that
+# stand for others, tops after a byte (keys of up to 57 bits).
+LEXEMES_AFTER, TOP, ITEMS_LIKE, STACKS_LIKE = 6 << 56, 7 << 56, 1 << 56, 3 << 56
+TOPS_AFTER = 5 << 58
 SINGLE = 1 << 48  # marks tops of one thread: lexer state << 24 | stacks; others are THREADS records
 LEFT_OUT = 1  #: in what `tops_of` writes: some threads or stacks are left out; alone: all are
 RETURNS = -22  #: what lies below a top may come to the top

@@ -161,7 +161,7 @@ class SharedMasks:
 
     @cached_property
     def seldom_whole(self) -> npt.NDArray[np.bool_]:
-        """bool[32 * words]: the tokens that end beyond ASCII or have a backslash.
+        """bool[32 * words]: the tokens that end in a non-ASCII byte or have a backslash.
 
         All others end with a whole character.
         """

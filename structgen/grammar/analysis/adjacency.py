@@ -407,9 +407,9 @@ class Adjacency(Neighbours):
         left = np.empty((len(texts), len(begun)), np.int32)
         left[0] = begun
         kernels("grammar.terminals").left_by_texts(self._watch, texts, 1, len(texts), left)
-        taken = (left[:, :rivals] == VIOLATED).any(axis=1) | (self._ends[texts[:, 0]] == 0)
-        taken[0] = True
-        for text in np.flatnonzero(~taken).tolist():
+        excluded = (left[:, :rivals] == VIOLATED).any(axis=1) | (self._ends[texts[:, 0]] == 0)
+        excluded[0] = True
+        for text in np.flatnonzero(~excluded).tolist():
             spelled = self._spelled(texts, text)
             if not any(self._matches(i, spelled) for i in self._renames[terminal]):
                 found.append(left[text, rivals:])

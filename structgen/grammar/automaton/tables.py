@@ -119,7 +119,7 @@ def begun(constants: Mapping[int, Any], after: Ints, lookahead: Ints, info: Any)
         offsets=np.cumsum([0, *map(len, listed)]).astype(np.int64),
         next=after,
         watch=lookahead,
-        rec=np.zeros((8192, 8), np.int32),  # pages are only taken as they are filled
+        rec=np.zeros((8192, 8), np.int32),  # a page takes no memory before it is filled
         heap=np.zeros(65536, np.int32),
         rows=np.full((256, after.shape[1]), -2, np.int32),
         memo=_empty(4096),

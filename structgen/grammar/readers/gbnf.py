@@ -3,9 +3,9 @@
 It is read as llama.cpp's parser reads it; of two rules of one name the later counts; `[]` matches
 nothing. As XGrammar has it, names may have underscores, `::=` may stand in the line behind a name,
 and a rule goes on in the next line unless that begins another rule: no text that llama.cpp takes
-can be meant otherwise. What llama.cpp
-refuses to enforce (left recursion, counts from 2,000 on) works. Tokens by text or number
-(`<think>`, `<[1000]>`), and all others (`!<[1000]>`), stand for themselves, not for their bytes.
+can be meant otherwise. What llama.cpp refuses to enforce (left recursion, counts from 2,000 on)
+works. Tokens by text or number (`<think>`, `<[1000]>`), and all others (`!<[1000]>`), stand for
+themselves, not for their bytes.
 """
 
 from __future__ import annotations

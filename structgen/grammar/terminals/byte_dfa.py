@@ -32,7 +32,7 @@ Ints = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 Bits = npt.NDArray[np.uint64]
 Condition = Callable[[Bits], Flags]
-SOME_STATES = 64  # for which there is room at first
+SOME_STATES = 64  # that tables are made for at first
 BLOCKS = 1 << 6, 1 << 12, 1 << 18  # characters that differ in the last continuation bytes only
 SOME_NODES = 256  # of the tree of what characters do in a state
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
@@ -82,24 +82,24 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
     keys = _keys(multibyte[reading])
     alike[reading] = [first.setdefault(*pair) for pair in zip(keys, reading.tolist(), strict=True)]
     more = SOME_STATES + len(spans) // 2 if first else 0
-    room, size = count + more, SOME_NODES + more
+    rows, size = count + more, SOME_NODES + more
     while True:
         checkpoint()
-        table, slots = np.full((room, 256), -1, np.int32), np.full(_slots(room), -1, np.int32)
+        table, slots = np.full((rows, 256), -1, np.int32), np.full(_slots(rows), -1, np.int32)
         alls, nodes = np.full((3, count), -1, np.int32), np.empty((size, 128), np.int32)
         states = kernels("grammar.utf8").states_inside(
             moves, spans, alike, alls, table, nodes, slots
         )
-        if states > most or (states < 0 and room > most):
+        if states > most or (states < 0 and rows > most):
             raise too_large(most)
         if states >= 0:
             return table[:states]
-        room, size = 4 * room, 4 * size
+        rows, size = 4 * rows, 4 * size
 
 
-def _slots(room: int) -> int:
-    """The size of a hash table of states."""
-    return 1 << (2 * room).bit_length()
+def _slots(count: int) -> int:
+    """The size of a hash table of so many states."""
+    return 1 << (2 * count).bit_length()
 
 
 def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClasses:
@@ -240,19 +240,19 @@ class _PositionSets:
         spans, sets = _classes(list(self._reading))
         places = [*self._reading.values()]
         number = [reduce(or_, (places[i] for i in some)) for some in sets]
-        follow, read, room = self._rows(self._follow), self._rows(number), SOME_STATES
+        follow, read, size = self._rows(self._follow), self._rows(number), SOME_STATES
         while True:
             checkpoint()
-            states = np.zeros((room, self._words), np.uint64)
-            moves = np.empty((room, len(number)), np.int32)
+            states = np.zeros((size, self._words), np.uint64)
+            moves = np.empty((size, len(number)), np.int32)
             states[:1] = self._rows([self.start])
-            slots = np.full(4 * room, -1, np.int32)
+            slots = np.full(4 * size, -1, np.int32)
             count = kernels("grammar.terminals").position_sets(follow, read, states, moves, slots)
             if count >= 0:
                 break
-            if room > most:
+            if size > most:
                 raise too_large(most)
-            room *= 8
+            size *= 8
         states, moves = states[:count], moves[:count]
         if self._is_plain:  # of one expression no state is dead, and bit 0 says where it ends
             return _ByClasses(moves, spans, (states[:, :1] & np.uint64(1)) > 0)

@@ -362,7 +362,7 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
-    if isinstance(regex, SubAutomaton) and not has_limit(regex):
+    if isinstance(regex, SubAutomaton) and not has_halves(regex):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
@@ -385,7 +385,7 @@ def _simplified(regex: Regex) -> Regex:
     return regex if regex.plain else without_redundant_bounds(regex)
 
 
-def has_limit(regex: Regex) -> bool:
+def has_halves(regex: Regex) -> bool:
     """Whether a sub-automaton is two that are read side by side, see `SubAutomatonState`."""
     return isinstance(regex, SubAutomaton) and hasattr(regex.state, "halves")
 
@@ -396,7 +396,7 @@ def side_by_side(regex: Regex) -> list[Regex]:
     A format and its limit, or all that must hold beside it, or the alternatives of a union, the
     plain ones as one. Other expressions have none, nor has a union of more than MOST_BESIDE.
     """
-    if has_limit(regex):
+    if has_halves(regex):
         return [*map(sub_automaton, cast(Any, regex).state.halves)]
     regex = _simplified(regex)
     if isinstance(regex, Alt) and not regex.plain:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, ClassVar
 
-from structgen.regular.charset import ALL, CharSet, refine
+from structgen.regular.charset import ALL, NONE, CharSet, refine
 from structgen.regular.regex import INFINITE, Regex, sub_automaton
 from structgen.schema.formats.a_labels import (
     ALNUM,
@@ -31,7 +31,12 @@ MAX_LABEL = 63  # characters of a label
 
 _DOT, _HYPHEN = CharSet.chars("."), CharSet.chars("-")
 PREFIXES = [CharSet.chars(letters) for letters in ("xX", "nN", "-", "-")]
-IN_OTHERS = len(PREFIXES) + 1
+IN_CODE, IN_OTHERS = len(PREFIXES), len(PREFIXES) + 1  # behind "xn--", and in another label
+
+
+def next_of_prefix(begun: int) -> CharSet:
+    """What goes on with "xn--" behind so many characters of it; nothing in another label."""
+    return PREFIXES[begun] if begun < IN_CODE else NONE
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,12 @@ class Codes:
     @property
     def boundless(self) -> tuple[Codes, int]:
         """See `SubAutomatonState`: until an A-label may have begun."""
-        return self, (len(PREFIXES) if self.begun == IN_OTHERS else 3 - self.begun)
+        return self, (IN_CODE if self.begun == IN_OTHERS else 3 - self.begun)
 
     @property
     def again(self) -> tuple[CharSet, int]:
         """Any characters that begin no A-label."""
-        first = PREFIXES[self.begun] if self.begun < len(PREFIXES) else CharSet.of([])
-        return ALL - _DOT - first, INFINITE
+        return ALL - _DOT - next_of_prefix(self.begun), INFINITE
 
     def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`."""
@@ -76,14 +80,13 @@ class Codes:
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""
-        found: list[tuple[CharSet, Any]] = [(_DOT, Codes())]
-        others = ALL - _DOT
-        if self.begun < len(PREFIXES):
-            others -= PREFIXES[self.begun]
-            ended = self.begun + 1 == len(PREFIXES)
-            after = ALabel(Code(), Codes()) if ended else Codes(self.begun + 1)
-            found.append((PREFIXES[self.begun], after))
-        return [*found, (others, Codes(IN_OTHERS))]
+        goes_on, after = next_of_prefix(self.begun), self.begun + 1
+        found = (
+            (_DOT, Codes()),
+            (goes_on, ALabel(Code(), Codes()) if after == IN_CODE else Codes(after)),
+            (ALL - _DOT - goes_on, Codes(IN_OTHERS)),
+        )
+        return [move for move in found if move[0]]
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Names:
             yield _DOT, Names(left)
         if left < 0 or room < 0:
             return
-        cases = PREFIXES[self.begun] & ALNUM if 0 <= self.begun < 2 else CharSet.of([])
+        cases = PREFIXES[self.begun] & ALNUM if 0 <= self.begun < 2 else NONE
         yield cases, Names(left, room, self.begun + 1, "a")
         yield ALNUM - cases, Names(left, room, -1, "a")
         codes = self.begun == 3  # an A-label begins, of which any end may be wanted

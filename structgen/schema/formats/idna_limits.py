@@ -2,9 +2,9 @@
 
 They are automata beside the rules for letters: any text whose labels are short enough, as A-labels,
 is within the one (`LabelLimit`), and any text short enough as a whole within the other
-(`NameLimit`). A text may end in each of their states. There is always room for what the rules may
-still ask for, a letter of ASCII and one of the label's window, so that whatever ends a label by the
-rules is within the limits.
+(`NameLimit`). A text may end in each of their states. What the rules may still ask for, a letter of
+ASCII and one of the label's window, always fits, so that whatever ends a label by the rules is
+within the limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ import numpy.typing as npt
 from structgen.regular.charset import CharSet, union_all
 from structgen.regular.regex import INFINITE
 from structgen.schema.formats.a_labels import ALNUM, MOST_MISSING, SHORTEST
-from structgen.schema.formats.hostnames import IN_OTHERS, MAX_LABEL, MAX_NAME, PREFIXES
+from structgen.schema.formats.hostnames import (
+    IN_CODE,
+    IN_OTHERS,
+    MAX_LABEL,
+    MAX_NAME,
+    next_of_prefix,
+)
 from structgen.schema.formats.idna_classes import (
     CJK,
     COUNTED,
@@ -47,7 +53,7 @@ Spans = npt.NDArray[np.int32]
 
 DOTS = CharSet.chars(".\u3002\uff0e\uff61")
 _HYPHEN, _CODE = CharSet.chars("-"), CharSet.chars("xnXN")
-_BEYOND = CharSet.of([(0x80, 0x10FFFF)]) - DOTS
+_NON_ASCII = CharSet.of([(0x80, 0x10FFFF)]) - DOTS
 _LETTERS = CharSet.chars(COUNTED)
 _EACH = [*map(CharSet.chars, COUNTED)]
 _GREEK = 3  # their window
@@ -56,14 +62,14 @@ _GREEK = 3  # their window
 
 _PLAIN, _HYPHENS, _DOTS, _FIRST_WINDOW = range(4)  # columns of `_Labels.moves`
 _BLOCKS = range(0x20)  # of 256 letters, below U+2000
-_FEW_MISSING = 16  # characters between letters that are not told apart from these
+_FEW_MISSING = 16  # characters between letters that are treated like these
 _OF_HYPHEN = 4  # characters for which one counts behind others than ASCII: tokens have long runs
 _OWN = LOW + 1  # of labels of letters of `COUNTED` alone: `NameLimit` measures them
 _WINDOWS = (-1, *_BLOCKS, HANGUL, CJK, ELSEWHERE, LATIN, LOW, _OWN)
 _MANY = 26  # letters beside which no letter of another window fits
 _ASKED = 2  # letters that the rules may ask for
-_SOME = 4  # letters: most tokens beyond ASCII have fewer
-_ANY = ALNUM | _HYPHEN | DOTS | _BEYOND
+_SOME = 4  # letters: most non-ASCII tokens have fewer
+_ANY = ALNUM | _HYPHEN | DOTS | _NON_ASCII
 _ANY_LETTERS = _ANY - _HYPHEN
 # By windows the kind of label that some characters make of them.
 _FILLS = {
@@ -80,7 +86,7 @@ _BELOW = LOW, _ANY_LETTERS - CharSet.of([(0x2000, 0x10FFFF)])
 
 @cache
 def _sets() -> list[tuple[CharSet, int, bool]]:
-    """The characters that labels tell apart, with a column of `_Labels.moves`.
+    """The characters that labels distinguish, with a column of `_Labels.moves`.
 
     And whether the rules may ask for a letter behind them.
     """
@@ -88,14 +94,14 @@ def _sets() -> list[tuple[CharSet, int, bool]]:
     gaps = zip([(0, 0x7F), *known], [*known, (0x110000, 0)], strict=True)
     no_letters = CharSet.of([(a + 1, b - 1) for (_, a), (b, _) in gaps if b - a > _FEW_MISSING])
     asking = union_all([chars for chars, letter in classes() if _asks(letter)])
-    beyond = _BEYOND - no_letters - _LETTERS
+    others = _NON_ASCII - no_letters - _LETTERS
     cjk, hangul = CharSet.of([(0x3000, 0x9FFF)]), CharSet.of([(0xAC00, 0xD7A3)])
     windows = [CharSet.of([(256 * block, 256 * block + 255)]) for block in _BLOCKS]
     windows += [hangul, cjk, CharSet.of([(0x2000, 0x10FFFF)]) - cjk - hangul]
     found = [(ALNUM, _PLAIN, False), (_HYPHEN, _HYPHENS, True), (DOTS, _DOTS, False)]
     for column, chars in enumerate(windows, _FIRST_WINDOW):
-        found.append((chars & beyond - asking, column, False))
-        found.append((chars & beyond & asking, column, True))
+        found.append((chars & others - asking, column, False))
+        found.append((chars & others & asking, column, True))
     column = _FIRST_WINDOW + len(windows)
     found += [(_LETTERS, column, False), (no_letters - DOTS, column + 1, False)]
     return [each for each in found if each[0]]
@@ -106,14 +112,28 @@ def _asks(letter: Letter) -> bool:
     return letter.context != "" or letter.direction not in {"L", "R", "AN", "EN"}
 
 
-@dataclass(frozen=True, slots=True)
-class LabelLimit:
-    """How much of a label was read, see `_labels`. 0 is the start."""
+class _Limit:
+    """What limits have in common, see `SubAutomatonState`: a text may end anywhere."""
 
-    number: int = 0
+    __slots__ = ()
     live: ClassVar[bool] = True
     nullable: ClassVar[bool] = True
     witness: ClassVar[int] = 0
+
+    def length_from(self, least: int) -> int | None:
+        """See `SubAutomatonState`: further labels make a name longer."""
+        return least
+
+    def free_within(self, _least: int, most: int) -> int:
+        """See `SubAutomatonState`."""
+        return most
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLimit(_Limit):
+    """How much of a label was read, see `_labels`. 0 is the start."""
+
+    number: int = 0
 
     @property
     def boundless(self) -> tuple[LabelLimit, int]:
@@ -133,15 +153,7 @@ class LabelLimit:
         free = 0 if window in {-1, LATIN} else free_beside(plain, others, kind)
         if free - _ASKED >= _SOME:
             return chars, free - _ASKED
-        return ALNUM, _labels().room[self.number]
-
-    def length_from(self, least: int) -> int:
-        """See `SubAutomatonState`: further labels make a name longer."""
-        return least
-
-    def free_within(self, _least: int, most: int) -> int:
-        """See `SubAutomatonState`."""
-        return most
+        return ALNUM, _labels().free[self.number]
 
     def spans(self) -> tuple[list[LabelLimit], Spans]:
         """See `SubAutomatonState`."""
@@ -164,7 +176,7 @@ class LabelLimit:
         """The numbers behind characters of some columns; -1 for none."""
         labels = _labels()
         to: Array = labels.moves[self.number, columns]
-        crowded = asks & ~labels.roomy[np.minimum(to, len(labels.at) - 1)]
+        crowded = asks & ~labels.may_ask[np.minimum(to, len(labels.at) - 1)]
         return np.where(crowded, np.minimum(to, -1), to)
 
 
@@ -175,17 +187,17 @@ class _Labels(NamedTuple):
     """The states of a label.
 
     moves: int32[S, k], the state behind each column of `_sets`, -1 for none, `_ANYTHING` where
-    nothing is counted. at: int64[S], the window of the letters beyond ASCII, an index into
-    `_WINDOWS`. roomy: bool[S], is there room for what the rules may ask for? plain, others: how
-    many characters of ASCII and others there are. room: how many more of ASCII fit.
+    nothing is counted. at: int64[S], the window of the non-ASCII letters, an index into `_WINDOWS`.
+    may_ask: bool[S], does what the rules may ask for fit? plain, others: how many characters of
+    ASCII and others there are. free: how many more of ASCII fit.
     """
 
     moves: Spans
     at: Array
-    roomy: Array
+    may_ask: Array
     plain: Array
     others: Array
-    room: list[int]
+    free: list[int]
 
     def size(self, number: int) -> tuple[int, int, int]:
         """Window, ASCII characters and others of a state."""
@@ -224,11 +236,11 @@ def _labels() -> _Labels:
         columns.append(numbers[index[at], begun, np.minimum(others + 1, _MANY)])
     columns[-1] = np.where(own | (plain + others == 0), columns[-1], columns[3 + _GREEK])
     columns.append(np.full(len(at), _ANYTHING))
-    room = np.where(own, 0, alive.sum(axis=1)[at, others] - 1 - plain).tolist()
+    free = np.where(own, 0, alive.sum(axis=1)[at, others] - 1 - plain).tolist()
     # one letter of ASCII more, and one of the window
-    roomy = numbers[at, np.minimum(plain + 1, MAX_LABEL), np.minimum(others + 1, _MANY)] >= 0
-    roomy = np.where(others == 0, plain < MAX_LABEL, own | roomy)
-    return _Labels(np.column_stack(columns).astype(np.int32), at, roomy, plain, others, room)
+    may_ask = numbers[at, np.minimum(plain + 1, MAX_LABEL), np.minimum(others + 1, _MANY)] >= 0
+    may_ask = np.where(others == 0, plain < MAX_LABEL, own | may_ask)
+    return _Labels(np.column_stack(columns).astype(np.int32), at, may_ask, plain, others, free)
 
 
 def _joined(one: int, other: int) -> int:
@@ -244,15 +256,15 @@ _NEAR_END = MAX_LABEL + MOST_MISSING  # characters of a name: as many as any lab
 
 
 @dataclass(frozen=True, slots=True)
-class NameLimit:
+class NameLimit(_Limit):
     """How much of a name was read; a `SubAutomatonState`.
 
     left: how many characters of the name were left at the start of the label, `inf` for any number,
-    which is not counted. label: how many of the A-label were read, or more; those beyond ASCII
-    count as many as they can take. wide: is there a letter beyond ASCII? text: the label, with `a`
+    which is not counted. label: how many of the A-label were read, or more; non-ASCII ones
+    count as many as they can take. wide: is there a non-ASCII letter? text: the label, with `a`
     for every ASCII character, if all others are in `COUNTED`. code: the label while it is part of
     "xn--", with the same letter for "x" and "n", where a name has so few characters left that no
-    A-label and no letters beyond ASCII begin any more.
+    A-label and no non-ASCII letters begin any more.
     """
 
     left: float = MAX_NAME
@@ -260,9 +272,6 @@ class NameLimit:
     wide: bool = False
     text: str = ""
     code: str = ""
-    live: ClassVar[bool] = True
-    nullable: ClassVar[bool] = True
-    witness: ClassVar[int] = 0
 
     @property
     def boundless(self) -> tuple[NameLimit, int]:
@@ -302,27 +311,27 @@ class NameLimit:
         if self.left == inf:
             return [(_ANY, self)]
         first = 0 if self.wide else len(PREFIX) + 2
-        beyond, after = _BEYOND, list[tuple[CharSet, NameLimit | None]]()
+        others, after = _NON_ASCII, list[tuple[CharSet, NameLimit | None]]()
         if self.text or (not self.label and self.left >= MAX_LABEL):
-            beyond -= _LETTERS
+            others -= _LETTERS
             after += [(chars, self._measured(self.text + chr(chars.first))) for chars in _EACH]
         after += [
             (ALNUM - _CODE, self._with(1)),
             (_CODE, self._with(1, "x")),
             (_HYPHEN, self._with(1, "-") if self.label else None),
-            (beyond, self._with(first + MOST_DIGITS - 1, wide=True)),
+            (others, self._with(first + MOST_DIGITS - 1, wide=True)),
             (DOTS, NameLimit(self.left - self.label - 1) if self.label else None),
         ]
         return [(chars, state) for chars, state in after if state is not None and state.left > 0]
 
     def _measured(self, text: str, *, hyphen: bool = False) -> NameLimit | None:
-        """The state behind a letter of a label that is measured; None if there is no room."""
+        """The state behind a letter of a label that is measured; None if it is too long."""
         label = len(PREFIX) + measured(text)
         asked = len(PREFIX) + measured(text + "a") if hyphen else label
         return NameLimit(self.left, label, True, text) if asked <= MAX_LABEL else None
 
     def _with(self, more: int, code: str = "", *, wide: bool = False) -> NameLimit | None:
-        """The state behind a letter that takes so many characters; None if there is no room."""
+        """The state behind a letter that takes so many characters; None if they are too many."""
         hyphen = code == "-"
         if self.text and not wide:
             return self._measured(self.text + "a", hyphen=hyphen)
@@ -339,42 +348,28 @@ _ANY_NAME = NameLimit(inf)
 
 # -- A-labels -------------------------------------------------------------------------------------
 
-_IN_CODE = len(PREFIXES)
-
 
 @dataclass(frozen=True, slots=True)
-class CodeLimit:
+class CodeLimit(_Limit):
     """Labels that begin with "xn--" have ASCII alone; a `SubAutomatonState`. See `Codes.begun`."""
 
     begun: int = 0
-    live: ClassVar[bool] = True
-    nullable: ClassVar[bool] = True
-    witness: ClassVar[int] = 0
 
     @property
     def again(self) -> tuple[CharSet, int]:
         """See `SubAutomatonState`."""
-        if self.begun == _IN_CODE:
+        if self.begun == IN_CODE:
             return ALNUM | _HYPHEN, INFINITE
-        return _ANY - DOTS - (PREFIXES[self.begun] if self.begun < _IN_CODE else DOTS), INFINITE
-
-    def length_from(self, least: int) -> int:
-        """See `SubAutomatonState`."""
-        return least
-
-    def free_within(self, _least: int, most: int) -> int:
-        """See `SubAutomatonState`."""
-        return most
+        return _ANY - DOTS - next_of_prefix(self.begun), INFINITE
 
     def moves(self) -> list[tuple[CharSet, CodeLimit]]:
         """See `SubAutomatonState`."""
-        if self.begun == _IN_CODE:
+        if self.begun == IN_CODE:
             return [(ALNUM | _HYPHEN, self), (DOTS, CodeLimit())]
-        goes_on = PREFIXES[self.begun] if self.begun < _IN_CODE else CharSet.of([])
-        others = _ANY - DOTS - goes_on
+        goes_on = next_of_prefix(self.begun)
         found = (
             (DOTS, CodeLimit()),
             (goes_on, CodeLimit(self.begun + 1)),
-            (others, CodeLimit(IN_OTHERS)),
+            (_ANY - DOTS - goes_on, CodeLimit(IN_OTHERS)),
         )
         return [move for move in found if move[0]]
