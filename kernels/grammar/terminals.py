@@ -6,6 +6,8 @@ with a worklist. States of later bytes mostly have greater numbers, so sweeps go
 
 from __future__ import annotations
 
+import numpy as np
+
 from structgen.kernels.build.decorators import folded, lean
 from structgen.kernels.build.language import numba, types
 from structgen.kernels.grammar.bit_rows import add_rows, put, slot_of_row
@@ -204,6 +206,44 @@ def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows): 
     return count
 
 
+@lean(INT(I32_2, I32, I32, BITS_2, BITS_2, BITS_2, I32_2, I32))
+def character_classes(bounds, owners, points, among, positions, reading, spans, slots):  # type: ignore[no-untyped-def]
+    """Set the classes of characters that are in the same sets, those in any: how many spans.
+
+    bounds: int32[ranges, 2], where ranges of characters begin, and behind them; owners:
+    int32[ranges], the set of each. points: int32[p], all bounds, ascending. positions: uint64[sets,
+    words], what reads each set. reading: uint64[p, words], 0 at first, set to what reads each
+    class. spans: int32[p, 3], set to first and last code points and their class, ascending. among:
+    uint64[2 p, words of sets], 0 at first, scratch. slots: int32[s], -1 at first, s a power of two,
+    s > 2 p.
+    """
+    last = points.shape[0] - 1
+    among, known = among[: last + 1], among[last + 1 :]
+    for i in range(bounds.shape[0]):  # a set begins or ends at each of its bounds
+        bit = numba.uint64(1) << numba.uint64(owners[i] & 63)
+        for side in range(2):
+            among[np.searchsorted(points, bounds[i, side]), owners[i] >> 6] ^= bit
+    count, kinds = numba.int64(0), numba.int64(0)
+    for point in range(last):
+        inside = False
+        for k in range(among.shape[1]):
+            inside = inside or among[point, k] != 0
+            among[point + 1, k] ^= among[point, k]
+        if not inside or points[point] == points[point + 1]:
+            continue
+        slot = slot_of_row(among[point], known, slots)
+        if slots[slot] < 0:
+            slots[slot] = kinds
+            put(known[kinds], among[point])
+            for k in range(among.shape[1]):
+                add_rows(positions, among[point, k], k << 6, reading[kinds])
+            kinds += 1
+        spans[count, 0], spans[count, 1] = points[point], points[point + 1] - 1
+        spans[count, 2] = slots[slot]
+        count += 1
+    return count
+
+
 @lean(INT(BITS_2, BITS_2, BITS_2, I32_2, I32))
 def position_sets(follow, reading, states, moves, slots):  # type: ignore[no-untyped-def]
     """All sets of positions to which texts lead (V. Glushkov): how many, or ENDS_FULL for too many.
@@ -258,50 +298,6 @@ def in_order(nexts, order, place):  # type: ignore[no-untyped-def]
                 count += 1
         at += 1
     return count
-
-
-@lean(INT(I32_2, I32, I32, I32))
-def refined(nexts, number, fresh, slots):  # type: ignore[no-untyped-def]
-    """The minimal DFA that tells apart states with different numbers (E. Moore): how many states.
-
-    nexts: int32[states, classes], -1 dead. number: int32[states], the kind of each state at first,
-    then its number in the minimal DFA, in the order in which they are met. fresh: int32[states],
-    scratch. slots: int32[s], scratch, s a power of two, s > 2 states.
-    """
-    states, last = nexts.shape[0], slots.shape[0] - 1
-    count = numba.int64(0)
-    while True:
-        slots[:] = -1
-        found = numba.int64(0)
-        for state in range(states):
-            h = numba.int64(number[state]) * 1000003
-            for byte_class in range(nexts.shape[1]):
-                after = nexts[state, byte_class]
-                h = (h ^ (-1 if after < 0 else number[after])) * 1099511628211
-                h ^= (h >> 31) & 0x1FFFFFFFF
-            slot = h & last
-            while True:
-                other = slots[slot]
-                if other < 0:
-                    slots[slot] = state
-                    fresh[state] = found
-                    found += 1
-                    break
-                same = number[other] == number[state]
-                byte_class = 0
-                while same and byte_class < nexts.shape[1]:
-                    one, two = nexts[state, byte_class], nexts[other, byte_class]
-                    same = one == two or (one >= 0 and two >= 0 and number[one] == number[two])
-                    byte_class += 1
-                if same:
-                    fresh[state] = fresh[other]
-                    break
-                slot = (slot + 1) & last
-        for state in range(states):
-            number[state] = fresh[state]
-        if found == count:
-            return count
-        count = found
 
 
 @lean(INT(I32, I32, I32_2, I32))

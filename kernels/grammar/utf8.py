@@ -134,28 +134,60 @@ def merged_tree(state, nodes, used, table, slots, count):  # type: ignore[no-unt
     return count
 
 
-@lean(INT(I32_2, I32_2, I32, I32_2, I32_2, I32_2, I32))
-def states_inside(moves, spans, alike, alls, table, nodes, slots):  # type: ignore[no-untyped-def]
+@inlined
+def alike_to(state, moves, spans, begin, slots):  # type: ignore[no-untyped-def]
+    """The first state that does the same with characters behind ASCII, -1 if it reads none.
+
+    begin: the first span of such. slots: a hash table of states, see `slot_of_row`.
+    """
+    last, reads = slots.shape[0] - 1, False
+    h = numba.int64(0)
+    for span in range(begin, spans.shape[0]):
+        to = numba.int64(moves[state, spans[span, 2]])
+        reads = reads or to >= 0
+        h = (h ^ to) * 1099511628211
+        h ^= (h >> 31) & 0x1FFFFFFFF
+    if not reads:
+        return numba.int64(-1)
+    slot = h & last
+    while slots[slot] >= 0:
+        other, span = numba.int64(slots[slot]), numba.int64(begin)
+        while span < spans.shape[0]:
+            kind = spans[span, 2]
+            if moves[state, kind] != moves[other, kind]:
+                break
+            span += 1
+        if span == spans.shape[0]:
+            return other
+        slot = (slot + 1) & last
+    slots[slot] = state
+    return numba.int64(state)
+
+
+@lean(INT(I32_2, I32_2, I32_2, I32_2, I32_2, I32, I32))
+def states_inside(moves, spans, alls, table, nodes, slots, alike):  # type: ignore[no-untyped-def]
     """Set what the bytes of characters do in all states: how many states there are, or ENDS_FULL.
 
     moves: int32[n, classes], the state behind a character of each class, -1 for none. spans:
-    int32[k, 3], first and last code points and their classes. alike: int32[n], for each state the
-    first that does the same with characters behind ASCII, -1 if there are none that it reads. alls:
-    int32[3, n], -1 at first. table: int32[r, 256], -1 at first, set to the states behind bytes;
-    the first n are those of `moves`. nodes: int32[m, 128], scratch. slots: int32[s], -1 at first, s
-    a power of two, s > 2 r.
+    int32[k, 3], first and last code points and their classes, ascending. alls: int32[3, n], -1 at
+    first. table: int32[r, 256], -1 at first, set to the states behind bytes; the first n are those
+    of `moves`. nodes: int32[m, 128], scratch. slots, alike: int32[s], -1 at first, s a power of
+    two, s > 2 r.
     """
-    count = numba.int64(moves.shape[0])
+    count, begin = numba.int64(moves.shape[0]), numba.int64(0)
+    while begin < spans.shape[0] and spans[begin, 1] < ASCII:
+        begin += 1
     for state in range(moves.shape[0]):
         for span in range(spans.shape[0]):
             to = moves[state, spans[span, 2]]
             for point in range(spans[span, 0], min(ASCII, spans[span, 1] + 1)):
                 table[state, point] = to
-        if alike[state] < 0:
+        first = alike_to(state, moves, spans, begin, alike)
+        if first < 0:
             continue
-        if alike[state] < state:
+        if first < state:
             for byte in range(ASCII, 2 * ASCII):
-                table[state, byte] = table[alike[state], byte]
+                table[state, byte] = table[first, byte]
             continue
         used = numba.int64(1)
         nodes[0, :] = -1

@@ -69,7 +69,8 @@ def as_lookaheads(table: Ints, accepts: npt.NDArray[np.bool_]) -> tuple[Ints, An
     after = np.where(hopeless[table], -1, table)
     both = np.concatenate([after, np.where(free.next < 0, -1, free.next + last)])
     columns, classes = distinct_columns(both)
-    least, number = minimised(both[:, columns], np.concatenate([accepts, free.accepts]), None)
+    labels = np.concatenate([accepts, free.accepts]).astype(np.int64)
+    least, number, _ = minimised(both.take(columns, axis=1), labels)
     least = least[:, classes]
     count = int(number[:last].max()) + 1  # the automaton's own states come first
     open_ = np.zeros(len(least) + 1, np.bool_)

@@ -80,7 +80,7 @@ def lookahead_automata(
             no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
     of = accepts, no_longer, no_match
     columns, classes = distinct_columns(np.concatenate([table, lookahead]))
-    table, lookahead = table[:, columns], lookahead[:, columns]
+    table, lookahead = table.take(columns, axis=1), lookahead.take(columns, axis=1)
     return assembled(table, of, lookahead, violated_at_end, distances(table, accepts), classes)
 
 

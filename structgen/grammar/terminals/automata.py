@@ -73,28 +73,20 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
     """
     whole, ends, longers = _read(language, longer)
     columns, classes = distinct_columns(whole)
-    table = np.ascontiguousarray(whole[:, columns])
-    n = len(table)
+    table = whole.take(columns, axis=1)
     reach = distances(table, ends)
     if longer is EMPTY and not ordered:
-        nothing = np.zeros(n, np.int32)
-        sinks, violated_at_end = _sinks(len(columns)), np.arange(2) > 0
-        if (reach >= 0).all() and len(minimised(table, ends, None)[0]) == n:
-            sinks = sinks[:, classes]
-            return Automata(whole, ends, nothing, nothing, sinks, violated_at_end, reach, classes)
-        of = ends, nothing, nothing
-        return assembled(table, of, sinks, violated_at_end, reach, classes)
-    if ordered:
-        pairs, origin, matched = _with_matches(table, ends, longers)
-        lookahead, violated_at_end = _lookaheads(table, longers, pairs, matched)
-        no_longer, no_match = lookahead[1][origin], lookahead[1][n + 2 * origin + matched]
-    else:
-        lookahead, violated_at_end = _lookaheads(table, longers)
-        pairs, origin = table, np.arange(n)
-        no_longer = lookahead[1][origin]
-        no_match = np.zeros(n, np.int32)
-    of = ends[origin], no_longer, no_match
-    return assembled(pairs, of, lookahead[0], violated_at_end, reach[origin], classes)
+        nothing = np.zeros(len(table), np.int32)
+        of, sinks = (ends, nothing, nothing), _sinks(len(columns))
+        return assembled(table, of, sinks, np.arange(2) > 0, reach, classes)
+    lookahead, violated_at_end, number, pairs = _lookaheads(table, ends, longers, ordered)
+    n = len(table)
+    if not ordered:
+        of = ends, number[2:], np.zeros(n, np.int32)
+        return assembled(table, of, lookahead, violated_at_end, reach, classes)
+    states, nexts = pairs
+    of = ends[states], number[2 : 2 + n][states], number[2 + n :]
+    return assembled(nexts, of, lookahead, violated_at_end, reach[states], classes)
 
 
 def assembled(
@@ -105,26 +97,29 @@ def assembled(
     reach: Ints,
     columns: Ints,
 ) -> Automata:
-    """The minimal `Automata` for states of which all columns are known.
+    """The minimal `Automata` for states, to which some bytes lead, of which all columns are known.
 
     of: accepts, no_longer, no_match of each state; reach: the fewest bytes to an accepting state,
     -1 where there is none. columns: int32[256], that of each byte in `table` and `lookahead`.
     """
     accepts, no_longer, no_match = of
-    dead = (reach < 0) & ((no_match == SATISFIED) | (no_match == VIOLATED))
+    dead = (reach < 0) & (no_match <= VIOLATED)  # so is what these lead to
     kinds = no_longer.astype(np.int64) * len(lookahead) + no_match
-    least, number = minimised(table, 4 * kinds + 2 * accepts + dead, dead)
-    first = _representatives(number, len(least))
-    kept = _reachable(least)
-    place = np.append(np.cumsum(kept) - 1, -1)  # index -1 (dead) stays -1
-    first, least = first[kept], place[least[kept]].astype(np.int32)
+    if dead.any():
+        table = np.where((table >= 0) & ~dead[table], table, -1)
+    least, _, first = minimised(table, 4 * kinds + 2 * accepts + dead)
+    if dead.any():
+        kept = ~dead[first]
+        kept[0] = True
+        place = np.append(np.cumsum(kept) - 1, -1)  # index -1 (dead) stays -1
+        first, least = first[kept], place[least[kept]].astype(np.int32)
     classes = distinct_columns(np.concatenate([least, lookahead]))[1][columns]
     return Automata(
-        next=least[:, columns],
+        next=least.take(columns, axis=1),
         accepts=accepts[first],
         no_longer=no_longer[first].astype(np.int32),
         no_match=no_match[first].astype(np.int32),
-        lookahead=lookahead[:, columns],
+        lookahead=lookahead.take(columns, axis=1),
         violated_at_end=violated_at_end,
         distance=np.where(reach < 0, FAR, reach)[first].astype(np.int32),
         classes=classes,
@@ -361,91 +356,50 @@ def _read_words(language: Words) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return table, ends[kept] > 0
 
 
-def _with_matches(table: Ints, ends: Any, longers: Any) -> tuple[Ints, Any, Any]:
-    """The product of the DFA with one bit, whether there is a match: next states, state, bit.
-
-    A text of the longer language that is no match undoes a shorter match.
-    """
-    n = len(table)
-    state = np.repeat(np.arange(n), 2)
-    matched = np.tile(np.arange(2), n)
-    after = table[state]
-    kept = np.where(longers[after], 0, matched[:, None])
-    kept = np.where(ends[after], 1, kept)
-    pairs = np.where(after < 0, -1, 2 * after + kept)
-    return pairs.astype(np.int32), state, matched
-
-
 def _lookaheads(
-    table: Ints, longers: Any, pairs: Ints | None = None, matched: Any = None
-) -> tuple[tuple[Ints, Ints], npt.NDArray[np.bool_]]:
-    """The minimal lookahead DFA of both conditions: (next, state of each), violated at the end.
+    table: Ints, ends: Any, longers: Any, ordered: bool
+) -> tuple[Ints, npt.NDArray[np.bool_], Ints, tuple[Ints, Ints]]:
+    """The minimal lookahead DFA of both conditions: its table, which are violated at the end.
 
-    The states given are those of the DFA's `no_longer`, then two for each state's `no_match`,
-    without and with a match so far. pairs, matched: see `_with_matches`; None for `no_longer` only.
+    And the state in it of each state of the kernel's (see `with_conditions`), and the product of
+    the DFA with one bit, whether there has been a match: by pair its state and its next pairs.
     """
-    n = len(table)
-    no_longer = np.where(table < 0, SATISFIED, np.where(longers[table], VIOLATED, table + 2))
-    parts = [_sinks(table.shape[1]), no_longer]
-    violated_at_end = [np.array([False, True]), np.zeros(n, bool)]
-    if pairs is not None:
-        parts.append(np.where(pairs < 0, matched[:, None], pairs + 2 + n))
-        violated_at_end.append(matched == 1)
-    broken = np.concatenate(violated_at_end)
-    least, number = minimised(np.concatenate(parts).astype(np.int32), broken, None)
-    first = _representatives(number, len(least))
-    sinks = number[[SATISFIED, VIOLATED]]
-    order = np.concatenate([sinks, np.delete(np.arange(len(least)), sinks)])
-    place = np.empty(len(least), np.int32)
-    place[order] = np.arange(len(least))
-    return (place[least[order]], place[number][2:]), broken[first][order]
+    n, classes = table.shape
+    most = 2 * n if ordered else 0
+    pairs, number = np.empty(most, np.int32), np.full(most, -1, np.int32)
+    conditions = np.empty((2 + n + most, classes), np.int32)
+    given = ends.astype(np.int32), longers.astype(np.int32)
+    count = kernels("grammar.minimal").with_conditions(table, *given, number, pairs, conditions)
+    conditions, pairs = conditions[: 2 + n + count], pairs[:count]
+    violated = np.zeros(2 + n + count, np.bool_)
+    violated[VIOLATED], violated[2 + n :] = True, pairs & 1
+    least, number, first = minimised(conditions, violated.astype(np.int64))
+    nexts = conditions[2 + n :] - (2 + n)
+    return least, violated[first], number, (pairs >> 1, np.maximum(nexts, -1))
 
 
-def minimised(table: Ints, labels: Any, dead: Any) -> tuple[Ints, Ints]:
+def minimised(table: Ints, labels: npt.NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
     """The minimal DFA that tells states with different labels apart (E. Moore, 1956).
 
-    dead: states to drop, or None. Returns int32[m, 256], -1 dead, in the order in which states were
-    found, so state 0 stays first; and the new number of each old state.
+    Returns int32[m, classes], -1 dead, in the order in which states were found, so state 0 stays
+    first; the new number of each old state; and the first old state of each new one.
     """
-    if dead is not None:
-        table = np.where((table >= 0) & ~dead[table], table, -1)
-    table = np.ascontiguousarray(table, np.int32)
-    if labels.dtype == np.int64:
-        labels = np.searchsorted(distinct(labels), labels)
-    number, slots = labels.astype(np.int32), np.empty(1 << (2 * len(table)).bit_length(), np.int32)
-    count = kernels("grammar.terminals").refined(table, number, np.empty_like(number), slots)
-    least = table[_representatives(number, count)]
-    return np.where(least < 0, -1, number[least]).astype(np.int32), number
+    size = len(table)
+    number, fresh, first = labels.copy(), np.empty(size, np.int64), np.empty(size, np.int32)
+    slots = np.empty(1 << (2 * size).bit_length(), np.int32)
+    count = kernels("grammar.minimal").refined(table, number, fresh, first, slots)
+    number, first = number.astype(np.int32), first[:count]
+    least = table[first]
+    return np.where(least < 0, -1, number[least]).astype(np.int32, copy=False), number, first
 
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
     """Equivalence classes of equal columns: the first of each class, the class of each."""
-    columns = np.ascontiguousarray(table.T)
-    whole = columns.view(np.dtype((np.void, max(1, columns.itemsize * columns.shape[1]))))
-    listed: list[Any] = whole.reshape(-1).tolist()
-    found = {column: i for i, column in enumerate(dict.fromkeys(listed))}
-    classes = np.array([*map(found.__getitem__, listed)], np.int32)
-    return _representatives(classes, len(found)), classes
-
-
-def _representatives(number: Ints, count: int) -> Ints:
-    """The first state of each class."""
-    first = np.full(count, -1, np.int32)
-    first[number[::-1]] = np.arange(len(number), dtype=np.int32)[::-1]
-    return first
-
-
-def _reachable(table: Ints) -> npt.NDArray[np.bool_]:
-    """The states that some bytes lead to from state 0."""
-    rows = table.tolist()
-    seen, todo = {0}, [0]
-    while todo:
-        fresh = {*rows[todo.pop()]} - seen - {-1}
-        seen |= fresh
-        todo += fresh
-    found = np.zeros(len(table), np.bool_)
-    found[list(seen)] = True
-    return found
+    size = table.shape[1]
+    classes, first = np.empty(size, np.int32), np.empty(size, np.int32)
+    hashes = np.empty(size, np.int64)
+    count = kernels("grammar.minimal").column_classes(table, classes, first, hashes)
+    return first[:count], classes
 
 
 def _sinks(columns: int) -> Ints:

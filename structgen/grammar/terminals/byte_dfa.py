@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial, reduce
-from operator import or_
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,22 +73,14 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
     Raises BudgetError past `most` states.
     """
     moves = np.ascontiguousarray(found.moves, np.int32)
-    spans = np.ascontiguousarray(found.spans, np.int32)
-    count, alike = len(moves), np.full(len(moves), -1, np.int32)
-    multibyte = moves[:, distinct(spans[spans[:, 1] > LAST_ASCII, 2])]
-    reading = np.flatnonzero((multibyte >= 0).any(axis=1))
-    first: dict[bytes, int] = {}
-    keys = _keys(multibyte[reading])
-    alike[reading] = [first.setdefault(*pair) for pair in zip(keys, reading.tolist(), strict=True)]
-    more = SOME_STATES + len(spans) // 2 if first else 0
+    spans, count = np.ascontiguousarray(found.spans, np.int32), len(moves)
+    more = SOME_STATES + len(spans) // 2 if len(spans) and spans[-1, 1] > LAST_ASCII else 0
     rows, size = count + more, SOME_NODES + more
     while True:
         checkpoint()
-        table, slots = np.full((rows, 256), -1, np.int32), np.full(_slots(rows), -1, np.int32)
+        table, slots = np.full((rows, 256), -1, np.int32), np.full((2, _slots(rows)), -1, np.int32)
         alls, nodes = np.full((3, count), -1, np.int32), np.empty((size, 128), np.int32)
-        states = kernels("grammar.utf8").states_inside(
-            moves, spans, alike, alls, table, nodes, slots
-        )
+        states = kernels("grammar.utf8").states_inside(moves, spans, alls, table, nodes, *slots)
         if states > most or (states < 0 and rows > most):
             raise too_large(most)
         if states >= 0:
@@ -237,14 +228,12 @@ class _PositionSets:
 
     def explored(self, most: int) -> _ByClasses:
         """All states. Raises BudgetError past `most` states."""
-        spans, sets = _classes(list(self._reading))
-        places = [*self._reading.values()]
-        number = [reduce(or_, (places[i] for i in some)) for some in sets]
-        follow, read, size = self._rows(self._follow), self._rows(number), SOME_STATES
+        spans, read = _classes([*self._reading], self._rows(self._reading.values()))
+        follow, size = self._rows(self._follow), SOME_STATES
         while True:
             checkpoint()
             states = np.zeros((size, self._words), np.uint64)
-            moves = np.empty((size, len(number)), np.int32)
+            moves = np.empty((size, len(read)), np.int32)
             states[:1] = self._rows([self.start])
             slots = np.full(4 * size, -1, np.int32)
             count = kernels("grammar.terminals").position_sets(follow, read, states, moves, slots)
@@ -261,28 +250,33 @@ class _PositionSets:
         return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), spans, ends)
 
 
-def _classes(sets: list[CharSet]) -> tuple[Ints, list[list[int]]]:
+def _classes(sets: list[CharSet], positions: Bits) -> tuple[Ints, Bits]:
     """The classes of characters that are in the same sets, those in any.
 
-    int32[k, 3], spans of code points and their class, ascending; by class the numbers of its sets.
+    positions: uint64[sets, words], what reads each set. Returns int32[k, 3], spans of code points
+    and their class, ascending; and what reads each class.
     """
-    if not sets:
-        return np.zeros((0, 3), np.int32), []
-    bounds = [*map(_bounds, sets)]
-    points = distinct(np.concatenate(bounds))
-    inside = np.zeros((len(sets), len(points)), np.int8)
-    for row, ends in zip(inside, bounds, strict=True):
-        first, behind = np.searchsorted(points, ends).T
-        row[first] = 1
-        row[behind] = -1
-    inside = np.cumsum(inside, axis=1, dtype=np.int8)
-    keys = _keys(inside.T)
-    none = np.zeros(len(sets), np.int8).tobytes()
-    number = {key: i for i, key in enumerate({none: None} | dict.fromkeys(keys), -1)}
-    kinds = np.array([*map(number.__getitem__, keys)])
-    spans = np.stack([points[:-1], points[1:] - 1, kinds[:-1]], axis=1)[kinds[:-1] >= 0]
-    found = [np.flatnonzero(np.frombuffer(key, np.int8)).tolist() for key in number]
-    return spans.astype(np.int32), found[1:]
+    listed = [*map(_bounds, sets)]
+    bounds = np.concatenate(listed) if listed else np.zeros((0, 2), np.int32)
+    owners = np.repeat(np.arange(len(sets), dtype=np.int32), [*map(len, listed)])
+    points, words = np.sort(bounds, axis=None), -(-len(sets) // 64)
+    among, spans = (
+        np.zeros((2 * len(points), words), np.uint64),
+        np.empty((len(points), 3), np.int32),
+    )
+    reading = np.zeros((len(points), positions.shape[1]), np.uint64)
+    count = kernels("grammar.terminals").character_classes(
+        bounds,
+        owners,
+        points,
+        among,
+        positions,
+        reading,
+        spans,
+        np.full(_slots(len(points)), -1, np.int32),
+    )
+    spans = spans[:count]
+    return spans, reading[: spans[:, 2].max(initial=-1) + 1]
 
 
 @lru_cache(maxsize=64)  # most grammars have letters, or all characters but a few

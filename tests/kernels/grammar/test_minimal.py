@@ -1,0 +1,87 @@
+"""Minimal DFAs and the conditions on what follows a lexeme, against the same in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structgen.kernels.build.loader import kernels
+from tests.kernels.grammar.test_terminals import automata
+
+SATISFIED, VIOLATED = 0, 1
+
+
+@given(automata(), st.data())
+def test_states_with_one_number_read_the_same_texts(
+    found: tuple[np.ndarray, np.ndarray], data: st.DataObject
+) -> None:
+    """And no others; numbers are in the order in which they are met."""
+    nexts, _ = found
+    size = len(nexts)
+    kinds = np.array([data.draw(st.integers(0, 1)) for _ in range(size)], np.int64)
+    number, scratch, first = kinds.copy(), np.zeros(size, np.int64), np.zeros(size, np.int32)
+    slots = np.zeros(256, np.int32)
+    count = kernels("grammar.minimal").refined(nexts, number, scratch, first, slots)
+    apart = {(a, b) for a in range(size) for b in range(size) if kinds[a] != kinds[b]}
+    for _ in range(size):
+        for a in range(size):
+            for b in range(size):
+                after = zip(nexts[a].tolist(), nexts[b].tolist(), strict=True)
+                if any(one != two and (min(one, two) < 0 or (one, two) in apart)
+                       for one, two in after):  # fmt: skip
+                    apart.add((a, b))
+    assert all((number[a] != number[b]) == ((a, b) in apart) for a in range(size)
+               for b in range(size))  # fmt: skip
+    assert list(dict.fromkeys(number.tolist())) == list(range(count))
+    assert number[first[:count]].tolist() == list(range(count))
+
+
+@given(automata(), st.data())
+def test_columns_with_one_number_are_equal(
+    found: tuple[np.ndarray, np.ndarray], data: st.DataObject
+) -> None:
+    """And no others; numbers are in the order in which they are met."""
+    nexts, _ = found
+    table = nexts[:, data.draw(st.lists(st.integers(0, nexts.shape[1] - 1), max_size=9))].copy()
+    size = table.shape[1]
+    classes, first = np.zeros(size, np.int32), np.zeros(size, np.int32)
+    k = kernels("grammar.minimal")
+    count = k.column_classes(table, classes, first, np.zeros(size, np.int64))
+    columns = [tuple(column) for column in table.T.tolist()]
+    listed = list(dict.fromkeys(columns))
+    assert classes.tolist() == [listed.index(column) for column in columns]
+    assert first[:count].tolist() == [columns.index(column) for column in listed]
+
+
+@given(automata(), st.booleans(), st.data())
+def test_conditions_are_those_of_what_has_been_read(
+    found: tuple[np.ndarray, np.ndarray], both: bool, data: st.DataObject
+) -> None:
+    """No longer text may follow, and a match counts until a longer text undoes it."""
+    nexts, _ = found
+    n, classes = nexts.shape
+    ends, longers = (
+        np.array([data.draw(st.integers(0, 1)) for _ in range(n)], np.int32) for _ in range(2)
+    )
+    pairs, number = np.zeros(2 * n * both, np.int32), np.full(2 * n * both, -1, np.int32)
+    table = np.zeros((2 + n + 2 * n * both, classes), np.int32)
+    k = kernels("grammar.minimal")
+    count = k.with_conditions(nexts, ends, longers, number, pairs, table)
+    assert (count > 0) == both
+    text = data.draw(st.lists(st.integers(0, classes - 1), max_size=8))
+    start = data.draw(st.integers(0, n - 1))
+    at, state, violated = 2 + start, start, False
+    for letter in text:
+        at, state = int(table[at, letter]), int(nexts[state, letter]) if state >= 0 else -1
+        violated = violated or (state >= 0 and longers[state] == 1)
+        assert at == (VIOLATED if violated else SATISFIED if state < 0 else 2 + state)
+    if both:
+        at, state, matched = 2 + n, 0, 0
+        for letter in text:
+            at, state = int(table[at, letter]), int(nexts[state, letter]) if state >= 0 else -1
+            if state < 0:
+                assert at == (VIOLATED if matched else SATISFIED)
+                continue
+            matched = 1 if ends[state] else 0 if longers[state] else matched
+            assert pairs[at - 2 - n] == 2 * state + matched
