@@ -1,6 +1,5 @@
 """Write results to stdout; messages, colours and progress to stderr.
 
-What goes to a stderr that cannot be written is lost without a word.
 Colours and progress lines appear only where a person looks on: on a terminal, unless NO_COLOR is
 set or TERM is `dumb`. Everything else is plain text, so that logs and pipes stay readable.
 """
@@ -59,10 +58,9 @@ class Terminal:
 
     def say(self, text: str = "") -> None:
         """Write one line to stderr."""
-        with contextlib.suppress(OSError):
-            self.clear()
-            self.err.write(text + "\n")
-            self.err.flush()
+        self.clear()
+        self.err.write(text + "\n")
+        self.err.flush()
 
     def fail(self, text: str) -> None:
         """Write an error to stderr, without characters that would act on the terminal."""
@@ -100,9 +98,8 @@ class Terminal:
             return
         self._last = now
         self._drawn = True
-        with contextlib.suppress(OSError):
-            self.err.write(CLEAR_LINE + text)
-            self.err.flush()
+        self.err.write(CLEAR_LINE + text)
+        self.err.flush()
 
     def clear(self) -> None:
         """Remove the progress line, if there is one."""
@@ -167,9 +164,6 @@ def describe(error: Exception) -> str | None:
                 f"this needs {name}, which is not installed; "
                 f"run: pip install 'structgen[{EXTRAS[name]}]'"
             )
-    if isinstance(error, OSError):
-        where = "at stdout" if error.filename is None else f"at {error.filename}; check the path"
-        return f"{error.strerror or error} {where}"
-    if isinstance(error, MemoryError):
-        return "there is not enough memory"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.strerror or error} at {error.filename}; check the path"
     return None

@@ -9,10 +9,15 @@ one that is tried does.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from structgen.grammar.terminals.position_sets import classes_of, rows_of
 from structgen.grammar.terminals.python_regex import Branch, Loop, Node, OneChar, Sequence, width
-from structgen.regular.charset import CharSet, refine
+from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet
 from structgen.regular.regex import INFINITE
 
 _END = -1  # in the place of a position: the match ends
@@ -43,7 +48,7 @@ class _Positions:
         self._reads: list[CharSet] = []
         behind: list[Parts] = []
         start = self._first(node, [_END], behind)
-        self._start, *self._behind = _ways([start, *behind])
+        self._behind = _ways([*behind, start])  # the last is what comes first
 
     def _first(self, node: Node, then: Parts, behind: list[Parts]) -> Parts:
         """The positions with which a node begins if those of `then` come behind it.
@@ -87,26 +92,24 @@ class _Positions:
 
     def all_ends_are_tried(self) -> bool:
         """See `matches_all_it_can`. Raises _OtherError."""
-        cells = refine((chars, place) for place, chars in enumerate(self._reads))
-        reading = [frozenset(places) for _, places in cells]
-        todo = [(_tried(self._start), frozenset(self._start))]
-        seen = {*todo}
-        while todo:
-            tried, every = todo.pop()
-            if _END in every and _END not in tried:
-                return False
-            for some in reading:
-                onward = dict.fromkeys(
-                    after for place in tried if place in some for after in self._behind[place]
-                )
-                behind = frozenset[int]().union(*(self._behind[place] for place in every & some))
-                pair = _tried(onward), behind
-                if behind and pair not in seen:
-                    seen.add(pair)
-                    todo.append(pair)
-            if len(seen) > _MOST_PAIRS:
-                raise _OtherError
-        return True
+        end = len(self._reads)  # in the place of a position: the match ends
+        ways = [[end if place == _END else place for place in some] for some in self._behind]
+        reads: dict[CharSet, int] = {}
+        for place, chars in enumerate(self._reads):
+            reads[chars] = reads.get(chars, 0) | 1 << place
+        behind = rows_of([sum(1 << place for place in some) for some in ways], end + 1)
+        _, reading = classes_of(reads, rows_of(reads.values(), end + 1))
+        starts = np.cumsum([0, *map(len, ways)], dtype=np.int32)
+        listed = np.array([*chain.from_iterable(ways)], np.int32)
+        room = _MOST_PAIRS + 1
+        tried, sizes = np.empty((room, end + 1), np.int32), np.empty(room, np.int32)
+        every, marks = np.empty((room, behind.shape[1]), np.uint64), np.zeros(end + 1, np.int32)
+        found = kernels("grammar.ways").all_ends_are_tried(
+            starts, listed, behind, reading, tried, sizes, every, marks
+        )
+        if found < 0:
+            raise _OtherError
+        return bool(found)
 
 
 def _ways(every: list[Parts]) -> list[Ways]:
@@ -122,9 +125,3 @@ def _ways(every: list[Parts]) -> list[Ways]:
         return found
 
     return [flat(parts) for parts in every]
-
-
-def _tried(ways: Ways) -> tuple[int, ...]:
-    """The ways up to the first that ends: those behind it cannot win."""
-    listed = (*ways,)
-    return listed[: listed.index(_END) + 1] if _END in listed else listed

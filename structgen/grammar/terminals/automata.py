@@ -388,9 +388,9 @@ def minimised(table: Ints, labels: npt.NDArray[np.int64]) -> tuple[Ints, Ints, I
     number, fresh, first = labels.copy(), np.empty(size, np.int64), np.empty(size, np.int32)
     slots = np.empty(1 << (2 * size).bit_length(), np.int32)
     count = kernels("grammar.minimal").refined(table, number, fresh, first, slots)
-    number, first = number.astype(np.int32), first[:count]
+    numbers, first = number.astype(np.int32), first[:count]
     least = table[first]
-    return np.where(least < 0, -1, number[least]).astype(np.int32, copy=False), number, first
+    return np.where(least < 0, -1, numbers[least]).astype(np.int32), numbers, first
 
 
 def distinct_columns(table: Ints) -> tuple[Ints, Ints]:

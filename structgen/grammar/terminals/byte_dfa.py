@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,14 @@ import numpy.typing as npt
 
 from structgen.automata.lexer.lexer import Vector, vector_moves
 from structgen.errors import BudgetError
+from structgen.grammar.terminals.position_sets import (
+    Bits,
+    Ints,
+    all_sets,
+    classes_of,
+    empty_slots,
+    rows_of,
+)
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
@@ -27,11 +35,9 @@ from structgen.regular.utf8 import LAST_ASCII
 from structgen.util.arrays import distinct
 from structgen.util.cancellation import checkpoint
 
-Ints = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
-Bits = npt.NDArray[np.uint64]
 Condition = Callable[[Bits], Flags]
-SOME_STATES = 64  # that tables are made for at first
+SOME_STATES = 64  # inside characters that tables are made for at first
 BLOCKS = 1 << 6, 1 << 12, 1 << 18  # characters that differ in the last continuation bytes only
 SOME_NODES = 256  # of the tree of what characters do in a state
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
@@ -78,19 +84,16 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
     rows, size = count + more, SOME_NODES + more
     while True:
         checkpoint()
-        table, slots = np.full((rows, 256), -1, np.int32), np.full((2, _slots(rows)), -1, np.int32)
+        table, slots = np.full((rows, 256), -1, np.int32), empty_slots(rows)
         alls, nodes = np.full((3, count), -1, np.int32), np.empty((size, 128), np.int32)
-        states = kernels("grammar.utf8").states_inside(moves, spans, alls, table, nodes, *slots)
+        states = kernels("grammar.utf8").states_inside(
+            moves, spans, alls, table, nodes, slots, slots.copy()
+        )
         if states > most or (states < 0 and rows > most):
             raise too_large(most)
         if states >= 0:
             return table[:states]
         rows, size = 4 * rows, 4 * size
-
-
-def _slots(count: int) -> int:
-    """The size of a hash table of so many states."""
-    return 1 << (2 * count).bit_length()
 
 
 def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClasses:
@@ -177,13 +180,9 @@ class _PositionSets:
         self._kept: dict[Regex, tuple[int, int]] = {}
         self._whether = [self._read(language) for language in vector]
         self._is_plain = len(vector) == 1 and len(self._kept) == 1 and vector[0] in self._kept
-        nothing = np.zeros((1, self._words), np.uint64)
+        nothing = self._rows([0])
         if not self._is_plain and any(alive(nothing).any() for _, alive in self._whether):
             raise TooLargeError
-
-    @property
-    def _words(self) -> int:
-        return -(-self.size // 64)
 
     def _read(self, language: Any) -> tuple[Condition, Condition]:
         """Whether the text may end in states, and whether anything may follow or it may end."""
@@ -209,10 +208,7 @@ class _PositionSets:
         return found
 
     def _rows(self, sets: Iterable[int]) -> Bits:
-        """uint64[sets, words]: sets of positions."""
-        size = 8 * self._words
-        data = b"".join([one.to_bytes(size, "little") for one in sets])
-        return np.frombuffer(data, np.uint64).reshape(-1, self._words).copy()
+        return rows_of(sets, self.size)
 
     def _add(self, language: Regex) -> tuple[int, int]:
         """Lay out the positions of an expression: the bit for its end, and all of its bits."""
@@ -228,63 +224,16 @@ class _PositionSets:
 
     def explored(self, most: int) -> _ByClasses:
         """All states. Raises BudgetError past `most` states."""
-        spans, read = _classes([*self._reading], self._rows(self._reading.values()))
-        follow, size = self._rows(self._follow), SOME_STATES
-        while True:
-            checkpoint()
-            states = np.zeros((size, self._words), np.uint64)
-            moves = np.empty((size, len(read)), np.int32)
-            states[:1] = self._rows([self.start])
-            slots = np.full(4 * size, -1, np.int32)
-            count = kernels("grammar.terminals").position_sets(follow, read, states, moves, slots)
-            if count >= 0:
-                break
-            if size > most:
-                raise too_large(most)
-            size *= 8
-        states, moves = states[:count], moves[:count]
+        spans, reading = classes_of(self._reading, self._rows(self._reading.values()))
+        found = all_sets(self._rows([self.start]), self._rows(self._follow), reading, most)
+        if found is None:
+            raise too_large(most)
+        states, moves = found
         if self._is_plain:  # of one expression no state is dead, and bit 0 says where it ends
             return _ByClasses(moves, spans, (states[:, :1] & np.uint64(1)) > 0)
         alive = np.logical_or.reduce([alive(states) for _, alive in self._whether])
         ends = np.stack([ends(states) for ends, _ in self._whether], axis=1)
         return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), spans, ends)
-
-
-def _classes(sets: list[CharSet], positions: Bits) -> tuple[Ints, Bits]:
-    """The classes of characters that are in the same sets, those in any.
-
-    positions: uint64[sets, words], what reads each set. Returns int32[k, 3], spans of code points
-    and their class, ascending; and what reads each class.
-    """
-    listed = [*map(_bounds, sets)]
-    bounds = np.concatenate(listed) if listed else np.zeros((0, 2), np.int32)
-    owners = np.repeat(np.arange(len(sets), dtype=np.int32), [*map(len, listed)])
-    points, words = np.sort(bounds, axis=None), -(-len(sets) // 64)
-    among, spans = (
-        np.zeros((2 * len(points), words), np.uint64),
-        np.empty((len(points), 3), np.int32),
-    )
-    reading = np.zeros((len(points), positions.shape[1]), np.uint64)
-    count = kernels("grammar.terminals").character_classes(
-        bounds,
-        owners,
-        points,
-        among,
-        positions,
-        reading,
-        spans,
-        np.full(_slots(len(points)), -1, np.int32),
-    )
-    spans = spans[:count]
-    return spans, reading[: spans[:, 2].max(initial=-1) + 1]
-
-
-@lru_cache(maxsize=64)  # most grammars have letters, or all characters but a few
-def _bounds(chars: CharSet) -> Ints:
-    """int32[k, 2]: where the ranges of a set begin, and behind them."""
-    found: Ints = np.array(chars.ranges, np.int32)
-    found[:, 1] += 1
-    return found
 
 
 def _keys(rows: Ints) -> list[bytes]:

@@ -45,8 +45,7 @@ from structgen.grammar.terminals.python_regex import (
     OneChar,
     Sequence,
     has_assertions,
-    outside_lookbehinds,
-    parse,
+    parse_with_lookbehinds,
 )
 from structgen.regular.charset import ALL, CharSet, refine
 from structgen.regular.regex import (
@@ -88,10 +87,10 @@ class Matches(NamedTuple):
 def matches_of(pattern: str) -> Matches:
     """The two languages of a pattern.
 
-    Raises PatternError, UnsupportedSchemaError or BudgetError, as `python_regex.parse` does.
+    Raises what `python_regex.parse_with_lookbehinds` does.
     """
-    node = parse(pattern, allow_lookbehind=True)
-    if outside_lookbehinds(node):
+    node, outside = parse_with_lookbehinds(pattern)
+    if outside:
         return Matches(language_of(_without_assertions(node)), EMPTY, lookbehind=node)
     return _matches_of(node, {})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from re import _constants as sre
 from typing import Any
@@ -43,26 +43,38 @@ _CASED_AS_ASCII = f"{string.ascii_letters}\u0130\u0131\u017f\u212a"  # what ASCI
 @cache
 def word_characters(flags: int) -> CharSet:
     r"""What `\w` stands for."""
-    return _scanned(r"\w", flags & re.ASCII)
+    return _scanned(r"\w", flags & sre.SRE_FLAG_ASCII)
 
 
 @lru_cache(maxsize=4096)
 def literal_set(code: int, flags: int) -> CharSet:
     """The characters that one character of a pattern matches."""
     plain = CharSet.of([(code, code)])
-    if not flags & re.IGNORECASE:
+    if not flags & sre.SRE_FLAG_IGNORECASE:
         return plain
-    relevant = flags & (re.IGNORECASE | re.ASCII)
-    return _any_case(re.escape(chr(code)), relevant, plain, ascii_only=code < _ASCII)
+    relevant = flags & (sre.SRE_FLAG_IGNORECASE | sre.SRE_FLAG_ASCII)
+    if code < _ASCII:
+        return _letters(relevant).get(chr(code).lower(), plain)
+    return _any_case(re.escape(chr(code)), relevant, plain, ascii_only=False)
 
 
-def class_set(items: Iterable[tuple[Any, Any]], flags: int) -> CharSet:
+@cache
+def _letters(flags: int) -> dict[str, CharSet]:
+    """What each ASCII letter matches in any case."""
+    each = re.compile("|".join(f"({letter})" for letter in string.ascii_lowercase), flags)
+    found: dict[str, str] = dict.fromkeys(string.ascii_lowercase, "")
+    for match in each.finditer(_CASED_AS_ASCII):
+        found[string.ascii_lowercase[(match.lastindex or 0) - 1]] += match[0]
+    return {letter: CharSet.chars(others) for letter, others in found.items()}
+
+
+@lru_cache(maxsize=1024)
+def class_set(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
     """The characters of a class, given as `re`'s parser has it."""
-    items = tuple(items)
     plain = _plain_class(items, flags)
-    if not flags & re.IGNORECASE:
+    if not flags & sre.SRE_FLAG_IGNORECASE:
         return plain
-    relevant = flags & (re.IGNORECASE | re.ASCII)
+    relevant = flags & (sre.SRE_FLAG_IGNORECASE | sre.SRE_FLAG_ASCII)
     ascii_only = not plain or plain.ranges[-1][1] < _ASCII
     return _any_case(_class_text(items), relevant, plain, ascii_only=ascii_only)
 
@@ -80,7 +92,7 @@ def _plain_class(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
             found.append(CharSet.of([value]))
         else:
             name = _CATEGORIES[value]
-            members = _scanned(name.lower(), flags & re.ASCII)
+            members = _scanned(name.lower(), flags & sre.SRE_FLAG_ASCII)
             found.append(ALL - members if name.isupper() else members)
     members = union_all(found)
     return ALL - members if negated else members
@@ -101,7 +113,6 @@ def _class_text(items: tuple[tuple[Any, Any], ...]) -> str:
     return f"[{text}]"
 
 
-@lru_cache(maxsize=1024)
 def _any_case(pattern: str, flags: int, plain: CharSet, *, ascii_only: bool) -> CharSet:
     """What a pattern for one character matches; `plain` is what it does where case matters."""
     cased = _CASED_AS_ASCII if ascii_only else _cased()
@@ -120,7 +131,7 @@ def _cased() -> str:
 def _scanned(name: str, flags: int) -> CharSet:
     """What a class escape stands for."""
     plain = CharSet.chars("".join(re.findall(name, "".join(map(chr, range(_ASCII))), flags)))
-    if flags & re.ASCII:
+    if flags & sre.SRE_FLAG_ASCII:
         return plain
     found: list[tuple[int, int]] = []
     for low, high in _ASSIGNED:

@@ -83,20 +83,28 @@ class Width(NamedTuple):
     most: int
 
 
-def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
-    """The tree of a pattern. allow_lookbehind: whether it may look at the text before the match.
+def parse(pattern: str) -> Node:
+    """The tree of a pattern.
 
     Raises PatternError (not a pattern), UnsupportedSchemaError (one that is not regular or that
     looks at the text before it), BudgetError (nested too deeply).
     """
+    node, outside = parse_with_lookbehinds(pattern)
+    if outside:
+        _refuse_lookbehind("", pattern)
+    return node
+
+
+def parse_with_lookbehinds(pattern: str) -> tuple[Node, list[Look]]:
+    """The tree of a pattern, and its lookbehinds that may see the text before the match.
+
+    Raises what `parse` raises; lookbehinds that cannot be decided are refused.
+    """
     try:
         tree = parsed(pattern)
-        node = _Reader(pattern, tree.state.flags).sequence(tree)
-        for _, decidable in _of_outside(node):
-            if not (decidable and allow_lookbehind):
-                what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
-                what += " inside a lookahead" if allow_lookbehind else ""
-                refuse(what, pattern, "put it behind the characters that it is about")
+        reader = _Reader(pattern, tree.state.flags)
+        node = reader.sequence(tree)
+        outside = [*_outside_lookbehinds(node, Width(0, 0))] if reader.looks_behind else []
     except re.error as error:
         raise PatternError(
             f"the pattern is not one of Python's: {error.msg}",
@@ -108,7 +116,9 @@ def parse(pattern: str, *, allow_lookbehind: bool = False) -> Node:
             f"the pattern {pattern[:40]!r}... is nested too deeply or counts too far",
             hint="split it into rules",
         ) from error
-    return node
+    if not all(decidable for _, decidable in outside):
+        _refuse_lookbehind(" inside a lookahead", pattern)
+    return node, [look for look, _ in outside]
 
 
 @lru_cache(maxsize=256)
@@ -125,6 +135,7 @@ class _Reader:
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
         self.flags = flags
+        self.looks_behind = False
 
     def sequence(self, items: Iterable[tuple[Any, Any]]) -> Node:
         """Concatenation. Word boundaries are simplified by what the part before them ends in."""
@@ -140,13 +151,13 @@ class _Reader:
     def item(self, kind: Any, value: Any) -> Node:
         """One part. `kind` and `value` are as in `re._parser`."""
         if kind is sre.LITERAL:
-            return OneChar(literal_set(value, self.flags))
+            return _literal(value, self.flags)
         if kind is sre.NOT_LITERAL:
             return OneChar(ALL - literal_set(value, self.flags))
         if kind is sre.IN:
-            return OneChar(class_set(value, self.flags))
+            return OneChar(class_set((*value,), self.flags))
         if kind is sre.ANY:
-            return OneChar(ALL if self.flags & re.DOTALL else ALL - LINE_FEED)
+            return OneChar(ALL if self.flags & sre.SRE_FLAG_DOTALL else ALL - LINE_FEED)
         read: Callable[[Any], Node] | None = getattr(self, f"_{kind.name.lower()}", None)
         if read is None:
             refuse("a backreference", self.pattern, "spell the repeated text out")
@@ -158,8 +169,8 @@ class _Reader:
     def _subpattern(self, value: Any) -> Node:
         _, more, less, body = value
         outer = self.flags
-        if more & (re.ASCII | re.UNICODE):
-            self.flags &= ~(re.ASCII | re.UNICODE)
+        if more & (sre.SRE_FLAG_ASCII | sre.SRE_FLAG_UNICODE):
+            self.flags &= ~(sre.SRE_FLAG_ASCII | sre.SRE_FLAG_UNICODE)
         self.flags = (self.flags | more) & ~less
         node = self.sequence(body)
         self.flags = outer
@@ -193,6 +204,7 @@ class _Reader:
     def _assert(self, value: Any, *, negative: bool = False) -> Node:
         direction, value = value
         body = self.sequence(value)
+        self.looks_behind = self.looks_behind or direction < 0
         if direction < 0 and has_assertions(body):
             refuse("an assertion inside a lookbehind", self.pattern, "leave it out")
         return Look(body, behind=direction < 0, negative=negative)
@@ -208,16 +220,17 @@ class _Reader:
         if value is sre.AT_END_STRING:
             return End()
         if value is sre.AT_END:
-            if self.flags & re.MULTILINE:
+            if self.flags & sre.SRE_FLAG_MULTILINE:
                 return Look(OneChar(ALL - LINE_FEED), behind=False, negative=True)
             last = Sequence((Loop(OneChar(LINE_FEED), 0, 1, lazy=False), End()))
             return Look(last, behind=False, negative=False)
-        in_line = value is sre.AT_BEGINNING and self.flags & re.MULTILINE
+        self.looks_behind = True
+        in_line = value is sre.AT_BEGINNING and self.flags & sre.SRE_FLAG_MULTILINE
         return Look(OneChar(ALL - LINE_FEED if in_line else ALL), behind=True, negative=True)
 
     def boundary(self, ends: CharSet | None, *, inside: bool) -> Node:
         r"""`\b`, or `\B` with `inside`, behind a part that ends in one of the characters `ends`."""
-        word = word_characters(self.flags & re.ASCII)
+        word = word_characters(self.flags & sre.SRE_FLAG_ASCII)
         after_word, after_other = (
             Look(OneChar(word), behind=False, negative=inside is other) for other in (False, True)
         )
@@ -225,8 +238,14 @@ class _Reader:
             return after_word
         if ends is not None and not ends & word:
             return after_other
+        self.looks_behind = True
         was_word, was_other = (Look(OneChar(word), behind=True, negative=n) for n in (False, True))
         return Branch((Sequence((was_word, after_word)), Sequence((was_other, after_other))))
+
+
+@lru_cache(maxsize=4096)
+def _literal(code: int, flags: int) -> OneChar:
+    return OneChar(literal_set(code, flags))
 
 
 def width(node: Node) -> Width:
@@ -266,25 +285,7 @@ def last_characters(node: Node) -> CharSet | None:
 
 def outside_lookbehinds(node: Node) -> list[Look]:
     """The lookbehinds of a pattern that may see the text before the match."""
-    return [look for look, _ in _of_outside(node)]
-
-
-def _of_outside(node: Node) -> Iterable[tuple[Look, bool]]:
-    """`_outside_lookbehinds` of a whole pattern."""
-    return _outside_lookbehinds(node, Width(0, 0)) if _looks_behind(node) else ()
-
-
-def _looks_behind(node: Node) -> bool:
-    """Whether there is a lookbehind in a node."""
-    match node:
-        case Sequence() | Branch():
-            return any(map(_looks_behind, node.parts))
-        case Loop():
-            return _looks_behind(node.body)
-        case Look():
-            return node.behind or _looks_behind(node.body)
-        case _:
-            return False
+    return [look for look, _ in _outside_lookbehinds(node, Width(0, 0))]
 
 
 def _outside_lookbehinds(
@@ -330,3 +331,8 @@ def refuse(what: str, pattern: str, hint: str) -> NoReturn:
     raise UnsupportedSchemaError(
         f"{what} in the pattern /{pattern}/ is not supported", keyword="pattern", hint=hint
     )
+
+
+def _refuse_lookbehind(where: str, pattern: str) -> NoReturn:
+    what = "an assertion about the text before the terminal (a lookbehind, ^ or \\b)"
+    refuse(what + where, pattern, "put it behind the characters that it is about")

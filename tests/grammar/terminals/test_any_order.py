@@ -53,3 +53,11 @@ def test_an_order_that_takes_texts_away_is_found(pattern: str) -> None:
     """Where a shorter way goes first."""
     assert not prefers_all(pattern)
     assert not matches_all_it_can(parse(pattern))
+
+
+@pytest.mark.thorough
+@given(st.recursive(st.sampled_from(["a", "b", "ab", "[ab]"]), combined, max_leaves=20))
+def test_longer_patterns_that_are_said_to_prefer_all_do(pattern: str) -> None:
+    """Of random patterns with positions enough for more than a word of bits."""
+    if matches_all_it_can(parse(pattern)):
+        assert prefers_all(pattern)

@@ -400,8 +400,8 @@ def test_characters_and_classes_are_those_of_re(flags: int) -> None:
 
     for letter in "kKsſİıßµΣςǅ1":
         assert literal_set(ord(letter), flags) is members(re.escape(letter))
-    assert class_set([(sre.RANGE, (0x61, 0x7A))], flags) is members("[a-z]")
-    negated = [(sre.NEGATE, None), (sre.LITERAL, 0x4B), (sre.CATEGORY, sre.CATEGORY_DIGIT)]
+    assert class_set(((sre.RANGE, (0x61, 0x7A)),), flags) is members("[a-z]")
+    negated = (sre.NEGATE, None), (sre.LITERAL, 0x4B), (sre.CATEGORY, sre.CATEGORY_DIGIT)
     assert class_set(negated, flags) is members(r"[^K\d]")
     assert word_characters(flags & re.ASCII) is members(r"\w")
-    assert class_set([(sre.CATEGORY, sre.CATEGORY_SPACE)], flags) is members(r"\s")
+    assert class_set(((sre.CATEGORY, sre.CATEGORY_SPACE),), flags) is members(r"\s")

@@ -142,6 +142,22 @@ class LarkSource(Source):
         """Comments, strings, patterns, names and the rest, in order."""
         return _TOKEN.finditer(self.text)
 
+    @cached_property
+    def words(self) -> list[re.Match[str]]:
+        """All tokens but comments."""
+        return [match for match in self.tokens() if match.lastgroup != "comment"]
+
+    def _words_in_rules(self) -> Iterator[tuple[str, re.Match[str]]]:
+        """The same, each with the rule or terminal whose definition it is in, "" for none."""
+        rule, last = "", (len(self.text) + 1, "")
+        following = iter([*self._definitions, last])
+        start, name = next(following)
+        for match in self.words:
+            while start <= match.start():
+                rule = name
+                start, name = next(following)
+            yield rule, match
+
     def rule_at(self, offset: int) -> str:
         """The rule or terminal whose definition an offset is in, "" before the first."""
         index = bisect_right(self._definitions, offset, key=lambda definition: definition[0])
@@ -160,7 +176,13 @@ class LarkSource(Source):
 
     def used(self, text: str, within: str = "") -> Place | None:
         """Where a name, string or pattern is first written; within a definition if given."""
-        start = self._uses.get((within.split("{", maxsplit=1)[0], text), self._uses.get(("", text)))
+        start = self._uses.get(text)
+        if within:
+            within = within.split("{", maxsplit=1)[0]
+            found = (
+                m.start() for rule, m in self._words_in_rules() if rule == within and m[0] == text
+            )
+            start = next((one for one in found if one not in self.definitions), start)
         return None if start is None else self.place(start)
 
     @cached_property
@@ -190,16 +212,10 @@ class LarkSource(Source):
         return found
 
     @cached_property
-    def _uses(self) -> dict[tuple[str, str], int]:
-        """The first place of every token, in each definition and anywhere ("")."""
-        found: dict[tuple[str, str], int] = {}
-        heads = self.definitions
-        for match in self.tokens():
-            start = match.start()
-            if match.lastgroup != "comment" and start not in heads:
-                found.setdefault((self.rule_at(start), match[0]), start)
-                found.setdefault(("", match[0]), start)
-        return found
+    def _uses(self) -> dict[str, int]:
+        """The first place of every token."""
+        heads, found = self.definitions, reversed(self.words)
+        return {match[0]: match.start() for match in found if match.start() not in heads}
 
     def check_sizes(self) -> None:
         """Raise BudgetError if some terminal is too large once those it names are written out.
@@ -208,11 +224,10 @@ class LarkSource(Source):
         """
         inside: dict[str, list[str]] = {name: [] for _, name in self._definitions}
         heads = self.definitions
-        for match in self.tokens():
-            if match.lastgroup == "name" and match[0] in inside and match.start() not in heads:
-                rule = self.rule_at(match.start())
-                if rule.isupper() and match[0].isupper():
-                    inside[rule].append(match[0])
+        for rule, match in self._words_in_rules():
+            name = match[0] if match.lastgroup == "name" else ""
+            if name in inside and name.isupper() and rule.isupper() and match.start() not in heads:
+                inside[rule].append(name)
         sizes: dict[str, int] = {}
         for root in inside:
             stack = [root]

@@ -137,7 +137,7 @@ class LarkText(LarkSource):
 
     def _for_lark(self) -> str:
         """The text with what Lark knows in place of what it does not."""
-        tokens = [match for match in self.tokens() if match.lastgroup != "comment"]
+        tokens = self.words
         self._rename(tokens)
         pieces: list[str] = []
         at, written = 0, 0  # `written`: characters in the last line of the pieces
@@ -270,7 +270,7 @@ class LarkText(LarkSource):
     ) -> tuple[int, str] | None:
         """What stands for what begins with a token, and where that ends; None to leave it."""
         match = tokens[i]
-        start, place = match.start(), self.place(match.start())
+        start = match.start()
         match match.lastgroup:
             case "json":
                 return self._directive(match, is_rule=is_rule)
@@ -279,7 +279,7 @@ class LarkText(LarkSource):
                 return self._block(start, self.blocks[start])
             case "reference":
                 self._only_in_rules(match, "a grammar's name", is_rule=is_rule)
-                name = self._fresh(place)
+                name = self._fresh(self.place(start))
                 self.references[name] = match[0][1:]
                 return match.end(), name.ljust(len(match[0]))
             case "token" if (token := token_of(match[0])) is not None:
@@ -310,7 +310,7 @@ class LarkText(LarkSource):
         if is_rule and self._takes_lists and tokens[i - 1][0] in _BEFORE_LISTS:
             listed = self._listed(tokens, i, self.definitions)
             if len(listed) >= LONG_LIST:
-                end, name = listed[-1].end(), self._fresh(place)
+                end, name = listed[-1].end(), self._fresh(self.place(start))
                 self.lists[name] = [one[0][1:-1] for one in listed]
                 return end, self._in_place(name, start, end)
         return None

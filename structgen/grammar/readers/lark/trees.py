@@ -6,16 +6,19 @@ steps, which say what is wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from lark import Tree
+from lark import Token, Tree
 from lark import load_grammar as lark_loader
 from lark.grammar import Symbol
-from lark.lexer import Pattern
+from lark.lexer import Pattern, PatternStr
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _RANGES = _LARK.PrepareLiterals()
+_PLAIN = re.compile(r'"[^"\\\x00-\x1f\ud800-\udfff]+"')  # a string without escapes
 
 
 def values_of(tree: Tree[Any]) -> Iterator[Any]:
@@ -40,10 +43,19 @@ def values_of(tree: Tree[Any]) -> Iterator[Any]:
 
 def pattern_at(node: Any) -> Pattern:
     """The pattern of a literal or range. Raises what Lark raises, AssertionError for a range."""
-    found = _LARK._literal_to_pattern(node.children[0])
+    found = _pattern_of_literal(node.children[0].type, str(node.children[0]))
     if node.data == "range":
         found = _RANGES.range(*node.children).children[0]
-    return found  # type: ignore[no-any-return]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _pattern_of_literal(kind: str, text: str) -> Pattern:
+    """The pattern of a string or pattern as written; Lark has Python's parser read its escapes."""
+    if _PLAIN.fullmatch(text):
+        return PatternStr(text[1:-1], (), raw=text)
+    found: Pattern = _LARK._literal_to_pattern(Token(kind, text))
+    return found
 
 
 def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
@@ -52,7 +64,7 @@ def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
     Names are given in the order in which Lark comes by the literals: what stands deepest first. So
     are rules to uses of templates. False, with nothing done, where a literal is wrong.
     """
-    levels = [[tree]]
+    levels, name_of = [[tree]], to_symbols.pattern
     found: list[list[tuple[list[Any], int, Any]]] = []
     while levels[-1]:
         inner: list[Tree[Any]] = []
@@ -80,7 +92,7 @@ def named_literals(tree: Tree[Any], to_symbols: Any) -> bool:
             if isinstance(value, Tree):
                 children[i] = to_symbols.template_usage(value.children)
             else:
-                children[i] = value if isinstance(value, Symbol) else to_symbols.pattern(value)
+                children[i] = value if isinstance(value, Symbol) else name_of(value)
     return True
 
 
