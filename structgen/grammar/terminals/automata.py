@@ -330,7 +330,7 @@ def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 def _read_words(language: Words) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """The minimal DFA of a list of words, from their trie by a kernel. Raises BudgetError."""
-    k, listed = kernels("grammar.terminals"), [word.encode() for word in language.members()]
+    k, listed = kernels("terminals.words"), [word.encode() for word in language.members()]
     data = np.frombuffer(b"".join(listed), np.uint8)
     used = distinct(data)
     kinds = np.zeros(256, np.int32)
@@ -369,7 +369,7 @@ def _lookaheads(
     pairs, number = np.empty(most, np.int32), np.full(most, -1, np.int32)
     conditions = np.empty((2 + n + most, classes), np.int32)
     given = ends.astype(np.int32), longers.astype(np.int32)
-    count = kernels("grammar.minimal").with_conditions(table, *given, number, pairs, conditions)
+    count = kernels("terminals.minimal").with_conditions(table, *given, number, pairs, conditions)
     conditions, pairs = conditions[: 2 + n + count], pairs[:count]
     violated = np.zeros(2 + n + count, np.bool_)
     violated[VIOLATED], violated[2 + n :] = True, pairs & 1
@@ -387,7 +387,7 @@ def minimised(table: Ints, labels: npt.NDArray[np.int64]) -> tuple[Ints, Ints, I
     size = len(table)
     number, fresh, first = labels.copy(), np.empty(size, np.int64), np.empty(size, np.int32)
     slots = np.empty(1 << (2 * size).bit_length(), np.int32)
-    count = kernels("grammar.minimal").refined(table, number, fresh, first, slots)
+    count = kernels("terminals.minimal").refined(table, number, fresh, first, slots)
     numbers, first = number.astype(np.int32), first[:count]
     least = table[first]
     return np.where(least < 0, -1, numbers[least]).astype(np.int32), numbers, first
@@ -398,7 +398,7 @@ def distinct_columns(table: Ints) -> tuple[Ints, Ints]:
     size = table.shape[1]
     classes, first = np.empty(size, np.int32), np.empty(size, np.int32)
     hashes = np.empty(size, np.int64)
-    count = kernels("grammar.minimal").column_classes(table, classes, first, hashes)
+    count = kernels("terminals.minimal").column_classes(table, classes, first, hashes)
     return first[:count], classes
 
 

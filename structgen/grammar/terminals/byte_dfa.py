@@ -2,7 +2,7 @@
 
 Between two characters a state is a set of positions of a plain expression (V. Glushkov, 1961), or a
 vector of languages (derivatives, J. A. Brzozowski 1964). Inside a character it is a row of 64
-continuation bytes; equal rows are one state (`kernels.grammar.utf8`).
+continuation bytes; equal rows are one state (`kernels.terminals.utf8`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def explored(vector: Vector, most: int) -> tuple[npt.NDArray[np.int32], Flags, l
     found = _by_positions(vector, most) or _by_derivatives(vector, most, vectors)
     rows, between = _in_bytes(found, most), len(found.moves)
     order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
-    order = order[: kernels("grammar.terminals").in_order(rows, order, place[:-1])]
+    order = order[: kernels("terminals.minimal").in_order(rows, order, place[:-1])]
     ends = np.zeros((len(rows), len(vector)), np.bool_)
     ends[:between] = found.ends
     vectors_of = [vectors[at] if at < len(vectors) else None for at in order.tolist()]
@@ -86,7 +86,7 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
         checkpoint()
         table, slots = np.full((rows, 256), -1, np.int32), empty_slots(rows)
         alls, nodes = np.full((3, count), -1, np.int32), np.empty((size, 128), np.int32)
-        states = kernels("grammar.utf8").states_inside(
+        states = kernels("terminals.utf8").states_inside(
             moves, spans, alls, table, nodes, slots, slots.copy()
         )
         if states > most or (states < 0 and rows > most):

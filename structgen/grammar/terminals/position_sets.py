@@ -42,7 +42,7 @@ def classes_of(sets: Collection[CharSet], positions: Bits) -> tuple[Ints, Bits]:
     size = len(points)
     among, spans = np.zeros((2 * size, words), np.uint64), np.empty((size, 3), np.int32)
     reading = np.zeros((size, positions.shape[1]), np.uint64)
-    count = kernels("grammar.terminals").character_classes(
+    count = kernels("terminals.positions").character_classes(
         bounds, owners, points, among, positions, reading, spans, empty_slots(size)
     )
     spans = spans[:count]
@@ -62,7 +62,7 @@ def all_sets(start: Bits, follow: Bits, reading: Bits, most: int) -> tuple[Bits,
         moves = np.empty((size, len(reading)), np.int32)
         states[:1] = start
         slots = np.full(4 * size, -1, np.int32)
-        count = kernels("grammar.terminals").position_sets(follow, reading, states, moves, slots)
+        count = kernels("terminals.positions").position_sets(follow, reading, states, moves, slots)
         if count >= 0:
             return states[:count], moves[:count]
         if size > most:

@@ -95,39 +95,6 @@ def test_states_are_as_far_as_their_shortest_texts_are_long(
     assert reached.tolist() == [near.get(state, FAR) for state in range(len(nexts))]
 
 
-@given(st.data())
-def test_characters_of_one_class_are_in_the_same_sets(data: st.DataObject) -> None:
-    """Those in no set are in no class, and spans are in order."""
-    sets = [
-        [
-            *data.draw(st.sampled_from([(), ((0, 9),), ((3, 5),), ((4, 12),)])),
-            (20 + i, 20 + i + i % 9),
-        ]
-        for i in range(data.draw(st.integers(0, 70)))
-    ]
-    bounds = np.array([(a, b + 1) for some in sets for a, b in some], np.int32).reshape(-1, 2)
-    owners = np.array([i for i, some in enumerate(sets) for _ in some], np.int32)
-    points = np.sort(bounds, axis=None)
-    size, words = len(points), -(-len(sets) // 64)
-    among, spans = np.zeros((2 * size, words), np.uint64), np.zeros((size, 3), np.int32)
-    positions = np.array([[1 << i % 64 if i // 64 == k else 0 for k in range(2)]
-                          for i in range(len(sets))], np.uint64).reshape(-1, 2)  # fmt: skip
-    reading, slots = np.zeros((size, 2), np.uint64), np.full(1 << 10, -1, np.int32)
-    count = kernels("grammar.terminals").character_classes(
-        bounds, owners, points, among, positions, reading, spans, slots
-    )
-    got = {c: kind for a, b, kind in spans[:count].tolist() for c in range(a, b + 1)}
-    assert [*got] == sorted(got)
-    held = {
-        c: {i for i, some in enumerate(sets) if any(a <= c <= b for a, b in some)}
-        for c in range(120)
-    }
-    assert got.keys() == {c for c, some in held.items() if some}
-    for c, kind in got.items():
-        low, high = reading[kind].tolist()
-        assert held[c] == {i for i in range(128) if (low | high << 64) >> i & 1}
-
-
 @pytest.mark.parametrize("room", [2, 64])
 @given(st.data())
 def test_item_sets_are_those_of_the_subset_construction(room: int, data: st.DataObject) -> None:
@@ -214,45 +181,3 @@ def test_short_texts_lead_to_their_states_and_lookaheads(
             for behind in (row, space[0][row].tolist())
         )
         assert [*map(tuple, rows[:some].tolist())] == [*wanted]
-
-
-@given(st.lists(st.lists(st.integers(0, CLASSES - 1), max_size=4), min_size=1, max_size=12))
-def test_words_are_read_by_the_states_of_what_may_follow(listed: list[list[int]]) -> None:
-    """One state for each set of rests, once equal states of the trie are merged."""
-    k, words = kernels("grammar.terminals"), {(*word,) for word in listed}
-    letters = np.array([letter for word in listed for letter in word], np.int32)
-    starts = np.cumsum([0, *map(len, listed)], dtype=np.int32)
-    begins = {word[:size] for word in words for size in range(len(word) + 1)}
-    if len(begins) > 1:
-        few = np.full((len(begins) - 1, CLASSES), -1, np.int32)
-        assert k.words_read(letters, starts, few, np.zeros(len(few), np.int32)) == ENDS_FULL
-    nexts, ends = np.full((64, CLASSES), -1, np.int32), np.zeros(64, np.int32)
-    count = k.words_read(letters, starts, nexts, ends)
-    assert count == len(begins)
-    nexts, ends, number = nexts[:count], ends[:count], np.zeros(count, np.int32)
-    left = k.merged(nexts, ends, number, np.full(256, -1, np.int32))
-    rests = {frozenset(w[len(b) :] for w in words if w[: len(b)] == b) for b in begins}
-    assert left == len(rests)
-    for word in begins:
-        state = 0
-        for letter in word:
-            state = int(nexts[state, letter])
-        assert bool(ends[state]) == (word in words)
-        assert number[state] == state
-
-
-@given(automata())
-def test_states_are_in_the_order_of_their_first_texts(
-    found: tuple[np.ndarray, np.ndarray],
-) -> None:
-    """Breadth first from state 0; those to which nothing leads are left out."""
-    nexts, _ = found
-    wide = np.full((len(nexts), 256), -1, np.int32)
-    wide[:, :CLASSES] = nexts
-    order, place = np.zeros(len(nexts), np.int32), np.full(len(nexts), -1, np.int32)
-    count = kernels("grammar.terminals").in_order(wide, order, place)
-    wanted = [0]
-    for state in wanted:
-        wanted += [to for to in dict.fromkeys(nexts[state].tolist()) if to not in {*wanted, -1}]
-    assert order[:count].tolist() == wanted
-    assert place.tolist() == [wanted.index(s) if s in wanted else -1 for s in range(len(nexts))]

@@ -1,4 +1,4 @@
-"""Minimal DFAs of terminals: equal columns, equal states, and the DFA of what may follow a lexeme.
+"""DFAs of terminals: equal columns and states, their order, and the DFA of what may follow.
 
 Tables are int32[states, classes], -1 dead, over bytes or classes of bytes.
 """
@@ -134,4 +134,24 @@ def with_conditions(nexts, ends, longers, number, pairs, table):  # type: ignore
                 count += 1
             table[SINKS + n + place, byte_class] = SINKS + n + number[pair]
         place += 1
+    return count
+
+
+@lean(INT(I32_2, I32, I32))
+def in_order(nexts, order, place):  # type: ignore[no-untyped-def]
+    """List the states that state 0 leads to, as bytes lead to them, breadth first: how many.
+
+    nexts: int32[states, 256], -1 dead. order: int32[states], set to the states listed. place:
+    int32[states], -1 at first, set to the place of each in `order`.
+    """
+    order[0] = place[0] = 0
+    count, at = numba.int64(1), numba.int64(0)
+    while at < count:
+        for byte in range(nexts.shape[1]):
+            after = numba.int64(nexts[order[at], byte])
+            if after >= 0 and place[after] < 0:
+                place[after] = count
+                order[count] = after
+                count += 1
+        at += 1
     return count

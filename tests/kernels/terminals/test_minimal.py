@@ -22,7 +22,7 @@ def test_states_with_one_number_read_the_same_texts(
     kinds = np.array([data.draw(st.integers(0, 1)) for _ in range(size)], np.int64)
     number, scratch, first = kinds.copy(), np.zeros(size, np.int64), np.zeros(size, np.int32)
     slots = np.zeros(256, np.int32)
-    count = kernels("grammar.minimal").refined(nexts, number, scratch, first, slots)
+    count = kernels("terminals.minimal").refined(nexts, number, scratch, first, slots)
     apart = {(a, b) for a in range(size) for b in range(size) if kinds[a] != kinds[b]}
     for _ in range(size):
         for a in range(size):
@@ -46,7 +46,7 @@ def test_columns_with_one_number_are_equal(
     table = nexts[:, data.draw(st.lists(st.integers(0, nexts.shape[1] - 1), max_size=9))].copy()
     size = table.shape[1]
     classes, first = np.zeros(size, np.int32), np.zeros(size, np.int32)
-    k = kernels("grammar.minimal")
+    k = kernels("terminals.minimal")
     count = k.column_classes(table, classes, first, np.zeros(size, np.int64))
     columns = [tuple(column) for column in table.T.tolist()]
     listed = list(dict.fromkeys(columns))
@@ -66,7 +66,7 @@ def test_conditions_are_those_of_what_has_been_read(
     )
     pairs, number = np.zeros(2 * n * both, np.int32), np.full(2 * n * both, -1, np.int32)
     table = np.zeros((2 + n + 2 * n * both, classes), np.int32)
-    k = kernels("grammar.minimal")
+    k = kernels("terminals.minimal")
     count = k.with_conditions(nexts, ends, longers, number, pairs, table)
     assert (count > 0) == both
     text = data.draw(st.lists(st.integers(0, classes - 1), max_size=8))
@@ -85,3 +85,20 @@ def test_conditions_are_those_of_what_has_been_read(
                 continue
             matched = 1 if ends[state] else 0 if longers[state] else matched
             assert pairs[at - 2 - n] == 2 * state + matched
+
+
+@given(automata())
+def test_states_are_in_the_order_of_their_first_texts(
+    found: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Breadth first from state 0; those to which nothing leads are left out."""
+    nexts, _ = found
+    wide = np.full((len(nexts), 256), -1, np.int32)
+    wide[:, : nexts.shape[1]] = nexts
+    order, place = np.zeros(len(nexts), np.int32), np.full(len(nexts), -1, np.int32)
+    count = kernels("terminals.minimal").in_order(wide, order, place)
+    wanted = [0]
+    for state in wanted:
+        wanted += [to for to in dict.fromkeys(nexts[state].tolist()) if to not in {*wanted, -1}]
+    assert order[:count].tolist() == wanted
+    assert place.tolist() == [wanted.index(s) if s in wanted else -1 for s in range(len(nexts))]

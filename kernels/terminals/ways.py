@@ -6,8 +6,8 @@ from structgen.kernels.build.decorators import lean
 from structgen.kernels.build.language import numba
 from structgen.kernels.grammar.bit_rows import add_rows, has
 from structgen.kernels.grammar.tables import I32, I32_2, INT
-from structgen.kernels.grammar.terminals import BITS_2
 from structgen.kernels.masks.byte_walk import ENDS_FULL
+from structgen.kernels.terminals.positions import BITS_2
 
 
 @lean(INT(I32, I32, BITS_2, BITS_2, I32_2, I32, BITS_2, I32))

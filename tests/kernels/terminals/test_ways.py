@@ -55,7 +55,7 @@ def test_an_end_is_tried_where_there_is_one(data: st.DataObject) -> None:
     for room in (count + 1, 1):
         tried, sizes = np.zeros((room, size + 1), np.int32), np.zeros(room, np.int32)
         every, marks = np.zeros((room, words), np.uint64), np.zeros(size + 1, np.int32)
-        found = kernels("grammar.ways").all_ends_are_tried(
+        found = kernels("terminals.ways").all_ends_are_tried(
             starts, listed, behind, reading, tried, sizes, every, marks
         )
         assert found == (ENDS_FULL if room == 1 and ways[-1] else wanted)
