@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Row
-from structgen.automata.lexer.json_lexemes import Scalar
+from structgen.automata.lexer.json_lexemes import Key, Scalar
 from structgen.automata.lexer.lexer import LexState, Role, Text
 from structgen.automata.lexer.separators import Either, Fork, Gap
 from structgen.automata.pushdown.engine import Engine
@@ -64,24 +64,41 @@ def is_free_string(state: LexState) -> bool:
     )
 
 
-def _is_value(role: Role) -> bool:
-    """Whether the text of a role is a string value of which nothing is captured."""
-    return isinstance(role, Scalar) and role.quoted and not role.recorded
+def _is_string(role: Role) -> bool:
+    """Whether the text of a role is that of a string, a value or a key."""
+    return isinstance(role, Scalar | Key) and role.quoted
 
 
 def _joined(found: list[Any], *, joint: bool) -> Any:
-    """The lexeme ends of a value that all of some masks have, or any of them."""
-    node = np.sort(np.concatenate([ends.node for ends in found]))
+    """The lexeme ends of a string that all of some masks have, or any of them."""
+    node = np.concatenate([ends.node for ends in found])
+    order = node.argsort(kind="stable")
+    node = node[order]
     most = len(found) - 1 if joint else 0  # so many equal ones must stand behind
-    node = node[: len(node) - most][node[: len(node) - most] == node[most:]]
-    node = node[np.append(True, node[1:] != node[:-1])[: len(node)]]
-    label = np.concatenate([ends.label for ends in found])[:1]  # all of one value are the same
-    return found[0]._replace(
-        node=node,
-        label=label.repeat(len(node)),
-        before=np.zeros(len(node), np.uint8),
-        start=np.zeros(len(node) + 1, np.int32),
-        text=np.zeros(0, np.uint8),
+    kept = node[: len(node) - most] == node[most:]
+    kept[1:] &= node[1 : len(kept)] != node[: len(kept) - 1]
+    size = np.concatenate([np.diff(ends.start) for ends in found])
+    whole = found[0]._replace(
+        node=np.concatenate([ends.node for ends in found]),
+        label=np.concatenate([ends.label for ends in found]),
+        before=np.concatenate([ends.before for ends in found]),
+        start=np.append(0, size.cumsum()).astype(np.int32),
+        text=np.concatenate([ends.text for ends in found]),
+    )
+    return _some_ends(whole, order[: len(kept)][kept])
+
+
+def _some_ends(ends: Any, at: npt.NDArray[np.int64]) -> Any:
+    """Some of the lexeme ends, with what they capture."""
+    first, size = ends.start[:-1][at], np.diff(ends.start)[at]
+    start = np.append(0, size.cumsum()).astype(np.int32)
+    within = np.arange(start[-1]) - start[:-1].repeat(size)
+    return ends._replace(
+        node=ends.node[at],
+        label=ends.label[at],
+        before=ends.before[at],
+        start=start,
+        text=ends.text[first.repeat(size) + within],
     )
 
 
@@ -256,7 +273,7 @@ class LexemeMasks:
     @staticmethod
     def _bounds(embedded: embedded_dfa.EmbeddedDfa, state: int) -> tuple[int, int] | None:
         """Fewest and most characters that follow in a value of any characters; None if not so."""
-        return embedded.left(state) if _is_value(embedded.role) else None
+        return embedded.left(state) if _is_string(embedded.role) else None
 
     def _within_lengths(
         self, embedded: embedded_dfa.EmbeddedDfa, low: int, high: int
@@ -273,16 +290,9 @@ class LexemeMasks:
 
     def _lexeme_ends_within(self, mask: LexemeMask, begun: Numbers, low: int, high: int) -> Any:
         """The lexeme ends of a value before which it has `low` to `high` characters."""
-        found = mask.lexeme_ends
-        count = begun[found.node]
+        count = begun[mask.lexeme_ends.node]
         kept = np.flatnonzero((count >= low) & (count <= high))
-        return found._replace(
-            node=found.node[kept],
-            label=found.label[kept],
-            before=found.before[kept],
-            start=np.zeros(len(kept) + 1, np.int32),
-            text=np.zeros(0, np.uint8),  # a value's text is not captured
-        )
+        return _some_ends(mask.lexeme_ends, kept)
 
     def _short_enough(
         self, q: int, embedded: embedded_dfa.EmbeddedDfa, state: int
@@ -300,7 +310,7 @@ class LexemeMasks:
         if same.free >= longest and not same.least:
             return self.of(unbounded)
         near, few = (1, 1) if embedded.is_slow else (NEAR, FEW_LONGER)
-        if same.free < near or not _is_value(embedded.role):
+        if same.free < near or not _is_string(embedded.role):
             return None
         escapes = embedded.role.escapes
         begun = self._characters_begun(embedded.free_id(engine), escapes=escapes)
@@ -367,10 +377,7 @@ class LexemeMasks:
         )
         near = self._lexeme_ends_within(mask, begun, same.least, free)
         far = self._lexeme_ends_within(found, begun, free + 1, self._shared_masks.longest)
-        both = [np.concatenate(pair) for pair in zip(near[:3], far[:3], strict=True)]
-        order = both[0].argsort()  # by node
-        start = np.zeros(len(order) + 1, np.int32)
-        return LexemeMask(found.row, type(near)(*(x[order] for x in both), start, near.text))
+        return LexemeMask(found.row, _joined([near, far], joint=False))
 
     def _side_by_side(self, embedded: embedded_dfa.EmbeddedDfa, state: int) -> LexemeMask | None:
         """The mask of a state that reads several automata side by side, from those of their states.
@@ -378,7 +385,7 @@ class LexemeMasks:
         None where these do not say it all.
         """
         role = embedded.role
-        found = embedded.halves(self._engine, state) if _is_value(role) else None
+        found = embedded.halves(self._engine, state) if _is_string(role) else None
         if found is None or role.surrogates:
             return None
         joint, free, states = found

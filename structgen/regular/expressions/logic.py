@@ -8,7 +8,9 @@ as intervals.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from itertools import pairwise
+from operator import is_
 from os.path import commonprefix
 from typing import Any
 
@@ -33,6 +35,7 @@ from structgen.regular.expressions.nodes import (
     Literal,
     Not,
     Repeat,
+    SubAutomaton,
     Words,
     is_length_bound,
     matches,
@@ -219,6 +222,9 @@ def intersect(*parts: Regex) -> Regex:
     if EMPTY in found:
         return EMPTY
     if len(found) > 1:
+        sooner = _estimated(found)
+        if sooner is not None:
+            return sooner
         found = _merge_conjuncts(found)
     ordered = sorted(found, key=_by_id)
     if len(ordered) < 2:
@@ -229,6 +235,49 @@ def intersect(*parts: Regex) -> Regex:
     if longest == 0:
         return EPSILON if all(part.nullable for part in ordered) else EMPTY
     return intern(And, tuple(ordered))
+
+
+def _estimated(found: set[Regex]) -> Regex | None:
+    """An intersection in which an estimate stands for a part that has one, from below.
+
+    None where there is none, or it is beside a length that makes no difference.
+    """
+    vast = [part for part in found if any(map(_is_vast, alternatives_of(part)))]
+    if not vast:
+        return None
+    others = found.difference(vast)
+    if len(vast) == len(others) == 1 and is_length_bound(*others):
+        _, low, high = as_repeat(*others)
+        part: Any = vast[0]
+        if isinstance(part, Alt):
+            return alt(*(intersect(one, *others) for one in part.parts))
+        sooner: Regex | None = part.state.within(low, high)
+        return sooner
+    return intersect(*(estimate(part, wide=False) for part in vast), *others)
+
+
+def _is_vast(part: Regex) -> bool:
+    return isinstance(part, SubAutomaton) and hasattr(part.state, "within")
+
+
+@lru_cache(maxsize=4096)
+def estimate(node: Regex, *, wide: bool) -> Regex:
+    """An expression with the estimates of its sub-automata (`SubAutomatonState`) in their place.
+
+    From above where `wide`, else from below; the expression itself if there are none.
+    """
+    if isinstance(node, SubAutomaton):
+        estimates = getattr(node.state, "estimates", None)
+        return estimates[wide] if estimates else node
+    if node.plain or not isinstance(node, Alt | And | Not):
+        return node
+    if isinstance(node, Not):
+        body = estimate(node.body, wide=not wide)
+        return node if body is node.body else intern(Not, body)
+    parts = [estimate(part, wide=wide) for part in node.parts]
+    if all(map(is_, parts, node.parts)):
+        return node
+    return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
 
 
 def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
@@ -353,10 +402,10 @@ def complement(body: Regex) -> Regex:
     if body is EMPTY:
         return ANY
     if isinstance(body, Not):
-        return body.body
+        return estimate(body.body, wide=False)
     spans = _spans(body)
     if spans is None:
-        return intern(Not, body)
+        return intern(Not, estimate(body, wide=True))
     gaps: list[Regex] = []
     after = 0
     for low, high in spans:

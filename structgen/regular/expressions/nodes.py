@@ -46,6 +46,10 @@ class SubAutomatonState(Protocol):
       nothing is known.
     - `halves`: states of other sub-automata, of which a text must fit all. Each has such endings
       (`witness`, `ending`) that the longest of these is one of all.
+    - `estimates`: two expressions that can be joined with others sooner: of texts that it accepts,
+      for all but a few, and of all that it accepts, and a few more. They stand for it beside other
+      demands and in complements. `within(low, high)`: an expression for those of its texts that
+      have so many characters; None where that is no other than the two beside each other.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
       column for each of its sets.
     """

@@ -4,7 +4,11 @@ Whether `xn--...` is an A-label depends on the Punycode in it, so host names are
 It is two that are read side by side: one knows A-labels alone (`Codes`), the other counts what is
 left of the 253 characters of a name and of the 63 of a label (`Names`). From every state some name
 can be finished. While much is left of the name it does not matter how much: states say so by
-`boundless`. In the last 63 characters of a name no A-label begins any more.
+`boundless`. In the last 63 characters of a name no A-label begins any more, nor before a
+`maxLength`, which is then the length of the name.
+
+There are endlessly many A-labels, each with states of its own, so beside other demands names have
+none (`PlainNames`), and what is no host name has none that is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from structgen.regular.charset import ALL, NONE, CharSet, refine
-from structgen.regular.regex import INFINITE, Regex, sub_automaton
+from structgen.regular.regex import ANY_CHAR, INFINITE, Regex, intersect, repeat, sub_automaton
 from structgen.schema.formats.a_labels import (
     ALNUM,
     CLOSING,
@@ -156,6 +160,60 @@ class Names:
 
 
 @dataclass(frozen=True)
+class PlainNames:
+    """In a label of names of any length; a `SubAutomatonState` with a table.
+
+    As in `Names`. coded: whether labels may begin with "xn--", whatever follows.
+    """
+
+    coded: bool = False
+    room: int = MAX_LABEL
+    begun: int = 0
+    last: str = ""
+    live: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = (
+        *PREFIXES[:2],
+        ALNUM - PREFIXES[0] - PREFIXES[1],
+        _HYPHEN,
+        _DOT,
+    )
+
+    @property
+    def nullable(self) -> bool:
+        """Does the label end in a letter or digit?"""
+        return self.last == "a"
+
+    @property
+    def witness(self) -> int:
+        """One letter finishes any label."""
+        return 0 if self.nullable else 1
+
+    @property
+    def estimates(self) -> tuple[Regex, Regex]:
+        """See `SubAutomatonState`."""
+        narrow, wide = (sub_automaton(replace(self, coded=coded)) for coded in (False, True))
+        return narrow, wide
+
+    def moves(self) -> list[tuple[CharSet, PlainNames]]:
+        """A letter or digit, a hyphen that can be followed, the next label."""
+        return [move for move in self._moves() if move[0]]
+
+    def _moves(self) -> Iterator[tuple[CharSet, PlainNames]]:
+        if self.nullable:
+            yield _DOT, PlainNames(self.coded)
+        if not self.room:
+            return
+        cases = PREFIXES[self.begun] if 0 <= self.begun < 2 else NONE
+        yield cases, self._after("a", self.begun + 1)
+        yield ALNUM - cases, self._after("a")
+        if self.last and self.room > 1 and (self.coded or self.begun != 3):
+            yield _HYPHEN, self._after("-", 3 if self.begun == 2 else -1)
+
+    def _after(self, last: str, begun: int = -1) -> PlainNames:
+        return PlainNames(self.coded, self.room - 1, begun, last)
+
+
+@dataclass(frozen=True)
 class HostName:
     """Both side by side; a `SubAutomatonState`."""
 
@@ -173,10 +231,35 @@ class HostName:
         codes, names = self.halves
         return max(codes.bound if isinstance(codes, ALabel) else codes.witness, names.witness)
 
+    @property
+    def estimates(self) -> tuple[Regex, Regex] | None:
+        """See `SubAutomatonState`: of whole names, those without A-labels, and with any."""
+        names = self.halves[1]
+        if self != of_length(names.left):
+            return None
+        length = repeat(ANY_CHAR, 1, int(names.left))
+        narrow, wide = PlainNames().estimates
+        return intersect(narrow, length), intersect(wide, length)
+
+    def within(self, low: int, high: int) -> Regex | None:
+        """See `SubAutomatonState`: names of another length; short ones have no A-labels."""
+        most = int(min(high, self.halves[1].left))
+        if most < MAX_LABEL:
+            return intersect(PlainNames().estimates[0], repeat(ANY_CHAR, max(low, 1), most))
+        shorter = sub_automaton(of_length(most))
+        if low <= 1:
+            return shorter
+        return None if high == INFINITE else intersect(shorter, repeat(ANY_CHAR, low))
+
     def moves(self) -> list[tuple[CharSet, HostName]]:
         """See `SubAutomatonState`."""
         each = refine(move for half in self.halves for move in half.moves())
         return [(of, HostName(states)) for of, states in each if len(states) == len(self.halves)]
+
+
+def of_length(most: float) -> HostName:
+    """The start of a name of so many characters at most."""
+    return HostName((Codes(), Names(most)))
 
 
 def hostname() -> Regex:

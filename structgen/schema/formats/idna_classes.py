@@ -97,7 +97,8 @@ def composing() -> tuple[frozenset[str], frozenset[str]]:
 def ascii_marks() -> frozenset[str]:
     """The marks that compose with some ASCII letter."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    return frozenset(m for m in composing()[1] if not all(_stays(a + m) for a in letters))
+    marks = filter(rules.permitted, map(chr, range(0x300, 0x370)))  # they are all in this block
+    return frozenset(m for m in marks if not all(_stays(a + m) for a in letters))
 
 
 def _stays(text: str) -> bool:

