@@ -257,7 +257,9 @@ def _estimated(found: set[Regex]) -> Regex | None:
 
 
 def _is_vast(part: Regex) -> bool:
-    return isinstance(part, SubAutomaton) and hasattr(part.state, "within")
+    return isinstance(part, SubAutomaton) and (
+        hasattr(part.state, "within") and estimate(part, wide=False) is not part
+    )
 
 
 @lru_cache(maxsize=4096)

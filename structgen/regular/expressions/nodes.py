@@ -44,8 +44,8 @@ class SubAutomatonState(Protocol):
       on that it must end with `least` to `most` characters from here. `length_from(least)`: the
       length of something that it accepts, of at least so many characters, and few more; None where
       nothing is known.
-    - `halves`: states of other sub-automata, of which a text must fit all. Each has such endings
-      (`witness`, `ending`) that the longest of these is one of all.
+    - `halves`: states of other sub-automata, or expressions, of which a text must fit all. Each has
+      such endings (`witness`, `ending`) that the longest of these is one of all.
     - `estimates`: two expressions that can be joined with others sooner: of texts that it accepts,
       for all but a few, and of all that it accepts, and a few more. They stand for it beside other
       demands and in complements. `within(low, high)`: an expression for those of its texts that

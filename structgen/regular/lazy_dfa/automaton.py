@@ -397,7 +397,8 @@ def side_by_side(regex: Regex) -> list[Regex]:
     plain ones as one. Other expressions have none, nor has a union of more than MOST_BESIDE.
     """
     if has_halves(regex):
-        return [*map(sub_automaton, cast(Any, regex).state.halves)]
+        halves = cast(Any, regex).state.halves
+        return [half if isinstance(half, Regex) else sub_automaton(half) for half in halves]
     regex = _simplified(regex)
     if isinstance(regex, Alt) and not regex.plain:
         plain = alt(*(part for part in regex.parts if part.plain))

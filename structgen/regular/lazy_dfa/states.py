@@ -24,6 +24,7 @@ from structgen.util.cancellation import checkpoint
 
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
+SPANS_AT_ONCE = 1 << 16  # the spans of these, at most: classes of letters have hundreds
 ROOM = 64  # states for which there is room at first
 LOOK_AGAIN = 1.2  # growth of the explored states after which all are searched for loops again
 
@@ -120,6 +121,10 @@ class RegexAutomaton(ABC):
         place = self.place(state)
         found: Array = self.spans[self.first[place] : self.first[place + 1]]
         return found
+
+    def free_from(self, _state: int) -> int:
+        """See `Halves.free`."""
+        return INFINITE
 
     @property
     def size(self) -> int:
@@ -232,7 +237,8 @@ class TableAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
-        self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE))
+        most = max(SPANS_AT_ONCE // len(self.classes.low), 1)
+        self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE, most))
         self.write_spans()
 
     def find(self, state: int, count: int) -> None:

@@ -2,17 +2,15 @@
 
 Every format follows the document that JSON Schema names for it; each builder cites the section.
 Languages are built once, at first use. Formats that need an automaton of their own have a module:
-`formats.hostnames`, `formats.idn_hostnames`, `formats.leap_seconds` and `formats.regex`.
+`formats.hostnames`, `formats.idn_emails`, `formats.idn_hostnames`, `formats.leap_seconds` and
+`formats.regex`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
-from structgen.regular.charset import CharSet
 from structgen.regular.lazy_dfa.automaton import prepare
 from structgen.regular.regex import (
     ANY_CHAR,
@@ -22,10 +20,8 @@ from structgen.regular.regex import (
     intersect,
     literal,
     repeat,
-    sub_automaton,
 )
 from structgen.regular.syntax.pattern import parse
-from structgen.regular.utf8 import LAST_ASCII, LEADS
 from structgen.schema.formats.leap_seconds import leap_seconds
 
 SPEC_FORMATS = frozenset(
@@ -35,13 +31,14 @@ SPEC_FORMATS = frozenset(
 
 _NEAR = 256  # states of a format that are prepared beyond those of its examples
 _EXAMPLES_ONLY = frozenset(("hostname", "idn-hostname"))  # further states are costly
-_RARE = frozenset(("idn-hostname",))  # not worth 0.4 s and 25 MiB where no schema has it
+_RARE = frozenset(("idn-email", "idn-hostname"))  # not worth their time and space in most
 _EXAMPLES = {  # formats that schemas often have, with texts whose states are prepared
     "date-time": ("2024-02-29T10:30:59.999Z",),
     "date": (),
     "time": ("10:30:59.999Z",),
     "duration": (),
     "email": ("first.last@mail.example.org",),
+    "idn-email": ("jörg.müller@bücher.example", "실례실례실례@실례실례실례.테스트"),
     "hostname": ("a" * 62, "a" + "-" * 61, "xn--mnchen-3ya.de"),
     "idn-hostname": (
         "beispiel-straße.example",
@@ -153,42 +150,37 @@ def _duration() -> Regex:
 
 _ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~<wide>]+"
 _QUOTED = r'"(?:[ !#-\[\]-~<wide>]|\\[ -~])*"'
-_DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]{0,61}[0-9A-Za-z<wide>])?"
+_DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]<times>[0-9A-Za-z<wide>])?"
 _IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
-# bytes of a character in UTF-8, and the first and last character that takes so many
-_SIZES = ((1, 0, LAST_ASCII), *((1 + more, first, last) for _, first, last, _, more in LEADS))
 
 
-@dataclass(frozen=True)
-class _Octets:
-    """A sub-automaton: any text of at most `left` octets in UTF-8."""
-
-    left: int
-    nullable: ClassVar[bool] = True
-    reads: ClassVar[tuple[CharSet, ...]] = tuple(CharSet.of([(a, b)]) for _, a, b in _SIZES)
-
-    def moves(self) -> list[tuple[CharSet, _Octets]]:
-        """A character of each size that there is room for."""
-        sizes = zip(self.reads, _SIZES, strict=True)
-        return [(chars, _Octets(self.left - n)) for chars, (n, *_) in sizes if n <= self.left]
-
-
-def _email(*, international: bool = False) -> Regex:
-    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1.
+def _mailbox(*, international: bool, times: str = "{0,61}") -> tuple[Regex, Regex, Regex]:
+    """RFC 5321 section 4.1.2: `Local-part`, `Domain` and `address-literal`, of any length.
 
     International: RFC 6531 section 3.3, where the letters of a domain are those that RFC 5892
-    permits by their category; its rules for whole labels are not checked.
+    permits by their category; its rules for whole labels are not checked. times: how often a
+    character comes between the first and the last of a label.
     """
     wide, letters = (r"\u{80}-\u{10FFFF}", _IDN_LETTERS) if international else ("", "")
     atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)
     local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
-    label = _DOMAIN_LABEL.replace("<wide>", letters)
+    label = _DOMAIN_LABEL.replace("<wide>", letters).replace("<times>", times)
     domain = _whole(r"<label>(?:\.<label>)*", label=label)
     six = concat(_whole("[iI][pP][vV]6:"), format_built("ipv6"))  # the only registered tag
-    address = concat(literal("["), alt(format_built("ipv4"), six), literal("]"))
-    few = sub_automaton(_Octets(64)) if international else repeat(ANY_CHAR, 1, 64)
-    many = sub_automaton(_Octets(255)) if international else repeat(ANY_CHAR, 1, 255)
+    return local, domain, concat(literal("["), alt(format_built("ipv4"), six), literal("]"))
+
+
+def _email() -> Regex:
+    """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1."""
+    local, domain, address = _mailbox(international=False)
+    few, many = repeat(ANY_CHAR, 1, 64), repeat(ANY_CHAR, 1, 255)
     return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
+
+
+def _idn_email() -> Regex:
+    from structgen.schema.formats.idn_emails import idn_email
+
+    return idn_email(_mailbox(international=True), _mailbox(international=True, times="*"))
 
 
 # -- addresses ----------------------------------------------------------------------------------
@@ -287,7 +279,7 @@ _BUILDERS: dict[str, Callable[[], Regex]] = {
     "date-time": _date_time,
     "duration": _duration,
     "email": _email,
-    "idn-email": lambda: _email(international=True),
+    "idn-email": _idn_email,
     "hostname": _hostname,
     "idn-hostname": _idn_hostname,
     "ipv4": _ipv4,

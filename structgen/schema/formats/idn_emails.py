@@ -1,0 +1,194 @@
+"""The format `idn-email`: mail addresses in Unicode, with the sizes of RFC 5321 counted in octets.
+
+A state of the whole language is a place in the address, the octets that are left, and the
+characters that are left of a label: too many to read letters of all scripts in each. So the format
+is two automata that are read side by side: one knows the letters (`mailbox_rules`), the other
+counts (`Sizes`), and tells characters apart by their octets alone. `Sizes` lets only those texts
+begin that have room for an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, ClassVar
+
+from structgen.regular.charset import ALL, CharSet, refine
+from structgen.regular.expressions.build import repeat_counts
+from structgen.regular.regex import (
+    ANY,
+    ANY_CHAR,
+    INFINITE,
+    Regex,
+    alt,
+    concat,
+    intersect,
+    literal,
+    sub_automaton,
+)
+from structgen.regular.utf8 import LAST_ASCII, LEADS
+
+MAX_LOCAL = 64  # octets of the part before the "@"
+MAX_DOMAIN = 255  # octets of a domain
+MAX_LABEL = 63  # characters of a label
+MOST_OCTETS = 4  # of a character in UTF-8
+
+# octets of a character in UTF-8, and the characters that take so many
+_SIZES = tuple(
+    (size, CharSet.of([(first, last)]))
+    for size, first, last in (
+        (1, 0, LAST_ASCII),
+        *((1 + more, first, last) for _, first, last, _, more in LEADS),
+    )
+)
+_AT, _DOT, _HYPHEN, _QUOTE, _BACKSLASH, _BRACKET = map(CharSet.chars, '@.-"\\[')
+_MARKS = _AT | _DOT | _HYPHEN | _QUOTE | _BRACKET | _BACKSLASH
+_OTHERS = tuple((size, chars - _MARKS) for size, chars in _SIZES)
+_ASCII = _OTHERS[0][1]
+_NEEDED = 2  # octets: no place is farther from the end of its part
+_SOME = 4  # characters: most tokens that are no ASCII have fewer
+
+
+Parts = tuple[Regex, Regex, Regex]
+
+
+@dataclass(frozen=True)
+class Octets:
+    """A sub-automaton: any text of at most `left` octets in UTF-8."""
+
+    left: int
+    nullable: ClassVar[bool] = True
+    reads: ClassVar[tuple[CharSet, ...]] = tuple(chars for _, chars in _SIZES)
+
+    def moves(self) -> list[tuple[CharSet, Octets]]:
+        """A character of each size that there is room for."""
+        return [(chars, Octets(self.left - n)) for n, chars in _SIZES if n <= self.left]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is left of an address; a `SubAutomatonState`.
+
+    part: "local", "quoted" or "escaped" before the "@", "domain", or "address" in brackets. left:
+    octets of the part, room: characters of the label.
+    """
+
+    part: str = "local"
+    left: float = MAX_LOCAL
+    room: float = MAX_LABEL
+    live: ClassVar[bool] = True
+    nullable: ClassVar[bool] = True
+    witness: ClassVar[int] = 0
+
+    @property
+    def boundless(self) -> tuple[Sizes, int]:
+        """See `SubAutomatonState`: a few characters fit in any case."""
+        return replace(self, left=inf, room=inf), self._free
+
+    @property
+    def again(self) -> tuple[CharSet, int]:
+        """See `SubAutomatonState`: what is no mark, or of this what is ASCII."""
+        if self.part == "escaped":
+            return ALL, 0
+        if self._free >= _SOME:
+            return ALL - _MARKS, self._free
+        return _ASCII, int(max(min(self.left - _NEEDED, self.room - 1, INFINITE), 0))
+
+    @property
+    def _free(self) -> int:
+        if self.part == "address":
+            return INFINITE
+        octets = max(self.left - _NEEDED, 0) / MOST_OCTETS
+        return int(min(octets, max(self.room - 1, 0) if self.part == "domain" else inf, INFINITE))
+
+    def moves(self) -> list[tuple[CharSet, Sizes]]:
+        """See `SubAutomatonState`: the characters that leave room for an end."""
+        return [*self._moves()]
+
+    def _moves(self) -> Iterator[tuple[CharSet, Sizes]]:
+        part, left = self.part, self.left
+        if part == "address":
+            yield ALL, self
+            return
+        if part == "escaped":
+            yield from self._reading(_SIZES, "quoted", 1)
+            return
+        needed = int(part == "quoted")  # for the quote
+        yield from self._reading(_OTHERS, part, needed)
+        after = ((1, _HYPHEN), (1, _DOT), (1, _BRACKET), (1, _AT), (1, _QUOTE), (1, _BACKSLASH))
+        if part == "quoted":
+            yield from self._reading(after[:4], part, needed)
+            yield _QUOTE, replace(self, part="local", left=left - 1)
+            yield from self._reading(after[5:], "escaped", 2)
+        elif part == "local":
+            yield from self._reading(after[:1], part, 0)
+            yield from self._reading(after[1:2], part, 1)
+            yield from self._reading(after[4:5], "quoted", 1)
+            yield _AT, self._at_label(MAX_DOMAIN)
+        else:
+            yield _BRACKET, Sizes("address", inf, inf)
+            yield from self._reading(after[:1], part, 1)
+            if left > 1:
+                yield _DOT, self._at_label(left - 1)
+
+    def _at_label(self, left: float) -> Sizes:
+        return Sizes("domain", left) if self.left < inf else Sizes("domain", inf, inf)
+
+    def _reading(
+        self, sizes: tuple[tuple[int, CharSet], ...], part: str, needed: int
+    ) -> Iterator[tuple[CharSet, Sizes]]:
+        """Characters of some sizes, behind which so many octets are needed."""
+        room = self.room - (self.part == "domain")
+        if room < (needed if self.part == "domain" else 0):
+            return
+        for size, chars in sizes:
+            if size + needed <= self.left:
+                yield chars, Sizes(part, self.left - size, room)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Both side by side; a `SubAutomatonState`. whole: the language, where it is all of it."""
+
+    halves: tuple[Regex, Sizes]
+    whole: Regex | None = None
+    live: ClassVar[bool] = True
+
+    @property
+    def nullable(self) -> bool:
+        """Whether an address may end here."""
+        return self.halves[0].nullable
+
+    @property
+    def witness(self) -> int:
+        """The length of some text that finishes the address."""
+        return self.halves[0].witness
+
+    @property
+    def estimates(self) -> tuple[Regex, Regex] | None:
+        """See `SubAutomatonState`: there are exact ones."""
+        return None if self.whole is None else (self.whole, self.whole)
+
+    def within(self, low: int, high: int) -> Regex:
+        """See `SubAutomatonState`."""
+        return intersect(self.whole or ANY, repeat_counts(ANY_CHAR, low, high))
+
+    def moves(self) -> list[tuple[CharSet, Any]]:
+        """See `SubAutomatonState`."""
+        each = refine(move for half in self.halves for move in half.moves())
+        found: list[tuple[CharSet, Any]] = [(of, (*states,)) for of, states in each]
+        return [(of, Address(states)) for of, states in found if len(states) == len(self.halves)]
+
+
+def idn_email(bounded: Parts, free: Parts) -> Regex:
+    """RFC 6531 section 3.3, `Mailbox`.
+
+    Of its parts `Local-part`, `Domain` and `address-literal`: with labels of at most 63 characters,
+    and of any length.
+    """
+    at, (local, domain, address) = literal("@"), bounded
+    few, many = sub_automaton(Octets(MAX_LOCAL)), sub_automaton(Octets(MAX_DOMAIN))
+    whole = concat(intersect(few, local), at, alt(intersect(many, domain), address))
+    rules = concat(free[0], at, alt(*free[1:]))
+    return sub_automaton(Address((rules, Sizes()), whole))

@@ -1,0 +1,63 @@
+"""The format `idn-email`: two automata side by side read what the one expression does."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from structgen.regular.expressions.logic import estimate
+from structgen.regular.expressions.search import is_nonempty
+from structgen.regular.lazy_dfa.automaton import automaton_of
+from structgen.regular.regex import Regex, matches
+from structgen.schema.formats.formats import format_built
+from tests.regular.lazy_dfa.test_beside import masks_are_exact
+
+MAIL = format_built("idn-email")
+WHOLE: Regex = estimate(MAIL, wide=False)
+LETTERS = 'aé가😀.-@"\\ [:1]!'
+
+
+def mails(rnd: random.Random) -> str:
+    """A text that is nearly a mail address, often of nearly the greatest sizes."""
+    letter = rnd.choice("aé가😀")
+    size = len(letter.encode())
+    count = rnd.choice([1, 2, 62 // size, 63 // size, 64 // size, 65 // size])
+    local = (
+        rnd.choice(["", "b.", "b", '"', "\\"]) + letter * count + rnd.choice(["", ".", '"', "-"])
+    )
+    label = rnd.choice("aé가") * rnd.choice([1, 5, 61, 62, 63, 64])
+    domain = ".".join([label] * rnd.choice([1, 1, 2, 4, 5])) + rnd.choice(
+        ["", "-", ".", ".x", "xx"]
+    )
+    return f"{local}@{rnd.choice([domain, domain, '[::1]', '[1.2.3.4]', '[ipv6:::1]', '['])}"
+
+
+def test_an_address_alone_is_what_the_expression_says() -> None:
+    """Character by character; what has begun can be finished, and nothing else."""
+    automaton: Any = automaton_of(MAIL)
+    rnd, good = random.Random(1), 0
+    for _ in range(250):
+        text = mails(rnd)
+        if rnd.random() < 0.3:
+            at = rnd.randrange(len(text))
+            text = text[:at] + rnd.choice(LETTERS) + text[at + 1 :]
+        state, rest = 0, WHOLE
+        for letter in text:
+            rest = rest.after(ord(letter))
+            lives = is_nonempty(rest)
+            assert automaton.reads(state, letter) == lives, text
+            if not lives:
+                break
+            state = automaton.after(state, letter)
+        else:
+            assert bool(automaton.ends[state]) == rest.nullable == matches(MAIL, text), text
+            good += rest.nullable
+    assert good > 20
+
+
+@pytest.mark.parametrize("more", [{}, {"maxLength": 40}, {"pattern": "^[^.]*$"}])
+def test_masks_hold_exactly_the_tokens_that_may_come(more: dict[str, object]) -> None:
+    """Each token alone, read by the automaton, says the same as its bit."""
+    masks_are_exact({"type": "string", "format": "idn-email", **more}, LETTERS)
