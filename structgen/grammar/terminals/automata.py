@@ -23,6 +23,7 @@ import numpy.typing as npt
 from structgen.errors import BudgetError
 from structgen.grammar.terminals.byte_dfa import explored, too_large
 from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet, one_character
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat, Words
 from structgen.regular.regex import EMPTY, Regex
 from structgen.util.arrays import distinct
@@ -126,16 +127,19 @@ def assembled(
     )
 
 
+@lru_cache(maxsize=4096)
 def of_languages(language: Regex, longer: Regex, ordered: bool) -> Automata:
     """The automata of a terminal without lookaheads; see `automata_of`.
 
     ordered: whether terminals have an order (not free lexing).
     """
     if language.shortest == language.longest:  # so that no longer text is one of the same terminal
-        if longer is language or longer is EMPTY:
-            return _of_length(language, ordered)
-        behind = _behind(longer, language)
         places = _places(language)
+        if longer is language or longer is EMPTY:
+            if places is None:
+                return automata_of(language, EMPTY, ordered)
+            return _of_places(places, ordered)
+        behind = _behind(longer, language)
         if isinstance(behind, Chars) and places is not None:
             return _of_places(places, ordered, behind)
     return automata_of(language, longer, ordered)
@@ -162,28 +166,49 @@ def _behind(longer: Regex, language: Regex) -> Regex | None:
     return None
 
 
-def _of_length(language: Regex, ordered: bool) -> Automata:
-    """`automata_of` for a language whose texts all have the same length."""
-    places = _places(language)
-    return automata_of(language, EMPTY, ordered) if places is None else _of_places(places, ordered)
+class _Place(NamedTuple):
+    """The characters that may stand at one place of a text: their bytes, and of each how many.
+
+    states: how many lead to the next place, the one before them among these.
+    """
+
+    letters: bytes
+    sizes: tuple[int, ...]
+    states: int
 
 
-def _places(language: Regex) -> tuple[tuple[bytes, ...], ...] | None:
+def _places(language: Regex) -> list[_Place] | None:
     """The characters of each place of a text if these are few and do not depend on one another."""
     if isinstance(language, Literal):
-        return tuple((char.encode(),) for char in language.text)
+        found = [_place(one_character(char)) for char in language.text]
+        return [place for place in found if place is not None]
     if isinstance(language, Chars):
-        ranges = language.chars.ranges
-        if sum(high - low + 1 for low, high in ranges) > MANY_CHARACTERS:
-            return None
-        return (tuple(chr(c).encode() for low, high in ranges for c in range(low, high + 1)),)
+        place = _place(language.chars)
+        return None if place is None else [place]
     if isinstance(language, Repeat):
         body = _places(language.body)
+        if body is not None and len(body) * language.low > MAX_STATES:
+            raise too_large(MAX_STATES)
         return body if body is None else body * language.low
     if isinstance(language, Concat):
-        head, tail = _places(language.head), _places(language.tail)
-        return None if head is None or tail is None else head + tail
+        places: list[_Place] = []
+        for part in language.parts_in_order:
+            more = _places(part)
+            if more is None:
+                return None
+            places += more
+        return places
     return None
+
+
+@lru_cache(maxsize=4096)
+def _place(chars: CharSet) -> _Place | None:
+    """The characters of a set at a place, None for many."""
+    if len(chars) > MANY_CHARACTERS:
+        return None
+    listed = [chr(code).encode() for low, high in chars.ranges for code in range(low, high + 1)]
+    begins = {char[:size] for char in listed for size in range(len(char))}
+    return _Place(b"".join(listed), (*map(len, listed),), len(begins))
 
 
 class _Behind(NamedTuple):
@@ -214,10 +239,7 @@ def _character(of: Regex) -> _Behind:
     return _Behind(after, whole, inner < 0, distinct_columns(table)[1])
 
 
-@lru_cache(maxsize=4096)
-def _of_places(
-    places: tuple[tuple[bytes, ...], ...], ordered: bool, behind: Regex | None = None
-) -> Automata:
+def _of_places(places: list[_Place], ordered: bool, behind: Regex | None = None) -> Automata:
     r"""`automata_of` by the characters of each place: a state is a place, or within a character.
 
     The state of `no_match` advances with the text and is violated where the last place is reached.
@@ -225,14 +247,16 @@ def _of_places(
     a grammar, so its states are found once and appended. With it the text has matched as soon as it
     is known that no such character follows.
     """
-    source, byte, target, distance = _edges(places)
-    count, pending = len(distance) - 1, len(distance) - 1 if ordered else 0
+    count = sum(place.states for place in places)  # the number of the state at the end
+    pending = count if ordered else 0
     no = None if behind is None else _character(behind)
     more = 0 if no is None else len(no.after)
     first, start = 2 + pending, 2 + pending + more  # of the states that wait for that character
     inside = more - 1 if more and ordered else 0  # states within it
     table = np.full((count + 1 + inside, 256), -1, np.int32)
-    table[source, byte] = target
+    distance = np.full(len(table), FAR, np.int32)
+    _read_places(places, table, distance)
+    classes = distinct_columns(table[:count])[1]
     lookahead = np.zeros((start + (more if ordered else 0), 256), np.int32)
     lookahead[VIOLATED] = VIOLATED
     violated_at_end = np.arange(len(lookahead)) == VIOLATED
@@ -240,21 +264,17 @@ def _of_places(
     if ordered:
         no_match[:count] = np.arange(2, first)
         no_match[count] = start if more else VIOLATED
-        lookahead[np.array(source) + 2, byte] = no_match[target]
+        after = table[:count]
+        lookahead[2:first] = np.where(after < 0, SATISFIED, no_match[after])
     if no is not None:
         no_longer[count] = first
         lookahead[first:start] = np.where(no.after > 0, no.after + first, no.ends)
+        classes = 256 * no.classes + classes
         if ordered:
             lookahead[start:] = np.where(no.after > 0, no.after + start, no.is_none)
             violated_at_end[start:] = True
             no_match[count + 1 :] = np.arange(start + 1, start + more)
             table[count:] = np.where(no.after > 0, no.after + count, -1)
-    reading: dict[int, list[tuple[int, int]]] = {}  # by byte: what it does
-    for one, letter, other in zip(source, byte, target, strict=True):
-        reading.setdefault(letter, []).append((one, other))
-    kinds: dict[tuple[tuple[int, int], ...], int] = {}
-    classes = np.zeros(256, np.int32)
-    classes[[*reading]] = [kinds.setdefault((*some,), len(kinds) + 1) for some in reading.values()]
     return Automata(
         next=table,
         accepts=np.arange(len(table)) == count,
@@ -262,41 +282,18 @@ def _of_places(
         no_match=no_match,
         lookahead=lookahead,
         violated_at_end=violated_at_end,
-        distance=np.array([*distance, *[FAR] * inside], np.int32),
-        classes=classes if no is None else 256 * no.classes + classes,
+        distance=distance,
+        classes=classes,
     )
 
 
-def _edges(
-    places: tuple[tuple[bytes, ...], ...],
-) -> tuple[list[int], list[int], list[int], list[int]]:
-    """The steps by the characters of each place: from where, by which byte, to where.
-
-    And how far it is to the end from each state; 0 is the first, behind each are greater ones.
-    """
-    source: list[int] = []
-    byte: list[int] = []
-    target: list[int] = []
-    count = 0
-    for listed in places:
-        begun = {b"": count}
-        for char in listed:
-            for i in range(1, len(char)):
-                if char[:i] not in begun:
-                    count += 1
-                    begun[char[:i]] = count
-                    source.append(begun[char[: i - 1]])
-                    byte.append(char[i - 1])
-                    target.append(count)
-        count += 1
-        for char in listed:
-            source.append(begun[char[:-1]])
-            byte.append(char[-1])
-            target.append(count)
-    distance = [FAR] * count + [0]
-    for one, other in zip(reversed(source), reversed(target), strict=True):
-        distance[one] = min(distance[one], distance[other] + 1)
-    return source, byte, target, distance
+def _read_places(places: list[_Place], table: Ints, distance: Ints) -> None:
+    """Set the next states of all places, and how far it is to the end."""
+    letters = np.frombuffer(b"".join([place.letters for place in places]), np.uint8)
+    sizes = np.array([size for place in places for size in place.sizes], np.int32)
+    counts = np.array([len(place.sizes) for place in places], np.int32)
+    k = kernels("terminals.places")
+    k.places_read(letters.astype(np.int32), sizes, counts, table, distance)
 
 
 def _read(language: Regex, longer: Regex) -> tuple[Ints, npt.NDArray[np.bool_], Any]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structgen.errors import BudgetError
 from structgen.grammar.ir import Terminal
 from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.terminals.automata import Automata, automata_of
@@ -104,3 +105,11 @@ def assert_same_lookahead(told: Automata, made: Automata, one: int, other: int) 
 def _status(automata: Automata, lookahead: int) -> tuple[int, bool]:
     """Whether a lookahead is settled, and how it stands if the text ends."""
     return min(lookahead, 2), bool(automata.violated_at_end[lookahead])
+
+
+def test_too_many_places_are_a_budget_error() -> None:
+    """They are counted before there are states for them."""
+    language, longer, *_ = matches_of("[ab]{30000}")
+    for ordered in (False, True):
+        with pytest.raises(BudgetError, match="byte states"):
+            of_terminal(Terminal("T", language, longer=longer), ordered)
