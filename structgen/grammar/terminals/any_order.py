@@ -104,7 +104,7 @@ class _Positions:
         room = _MOST_PAIRS + 1
         tried, sizes = np.empty((room, end + 1), np.int32), np.empty(room, np.int32)
         every, marks = np.empty((room, behind.shape[1]), np.uint64), np.zeros(end + 1, np.int32)
-        found = kernels("terminals.ways").all_ends_are_tried(
+        found = kernels("terminals.positions").all_ends_are_tried(
             starts, listed, behind, reading, tried, sizes, every, marks
         )
         if found < 0:

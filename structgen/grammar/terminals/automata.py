@@ -292,7 +292,7 @@ def _read_places(places: list[_Place], table: Ints, distance: Ints) -> None:
     letters = np.frombuffer(b"".join([place.letters for place in places]), np.uint8)
     sizes = np.array([size for place in places for size in place.sizes], np.int32)
     counts = np.array([len(place.sizes) for place in places], np.int32)
-    k = kernels("terminals.places")
+    k = kernels("terminals.words")
     k.places_read(letters.astype(np.int32), sizes, counts, table, distance)
 
 

@@ -29,9 +29,13 @@ _CATEGORIES = {
 # What `re` asks of a character that is not ASCII.
 _UNICODE: dict[str, Callable[[Any], Any]] = {
     r"\d": np.strings.isdecimal,
-    r"\s": np.strings.isspace,
     r"\w": np.strings.isalnum,
 }
+# Few characters are white space, and no version of Unicode has added one for long.
+_WHITE_SPACE = CharSet.of(
+    [(9, 13), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),
+     (0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)]
+)  # fmt: skip
 # What is left out is private, or holds no assigned character yet: no class has any of it.
 _ASSIGNED = ((0, 0xD7FF), (0xF900, 0x33FFF), (0xE0000, 0xE0FFF))
 _ASCII = 128
@@ -133,6 +137,8 @@ def _scanned(name: str, flags: int) -> CharSet:
     plain = CharSet.chars("".join(re.findall(name, "".join(map(chr, range(_ASCII))), flags)))
     if flags & sre.SRE_FLAG_ASCII:
         return plain
+    if name == r"\s":
+        return _WHITE_SPACE
     found: list[tuple[int, int]] = []
     for low, high in _ASSIGNED:
         for at in range(low, high + 1, _SPAN):

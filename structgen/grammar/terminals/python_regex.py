@@ -26,6 +26,9 @@ from structgen.grammar.terminals.python_chars import (
 from structgen.regular.charset import ALL, CharSet, union_all
 from structgen.regular.regex import INFINITE
 
+# What `re` keeps for operations on sets, if it stands in a class.
+_MAY_WARN = re.compile(r"\[.*(?:\[|--|&&|~~|\|\|)", re.DOTALL)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OneChar:
@@ -124,6 +127,8 @@ def parse_with_lookbehinds(pattern: str) -> tuple[Node, list[Look]]:
 @lru_cache(maxsize=256)
 def parsed(pattern: str) -> Any:
     """The tree that `re` makes of a pattern. Raises re.error, OverflowError, RecursionError."""
+    if not _MAY_WARN.search(pattern):
+        return sre_parser.parse(pattern)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of possible nested sets and the like
         return sre_parser.parse(pattern)

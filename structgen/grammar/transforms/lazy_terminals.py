@@ -100,9 +100,13 @@ def with_lazy_terminals(grammar: Grammar) -> Grammar:
 
 def is_free(terminal: Terminal) -> bool:
     """Whether a terminal may end wherever it matches, whatever comes before and behind."""
+    return terminal.longer is EMPTY and _looks_at_no_more(terminal)
+
+
+def _looks_at_no_more(terminal: Terminal) -> bool:
+    """Whether a terminal is free but for its longer texts."""
     return (
-        terminal.longer is EMPTY
-        and terminal.lookahead is None
+        terminal.lookahead is None
         and terminal.lookbehind is None
         and terminal.nested is None
         and not terminal.commits
@@ -120,7 +124,7 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
     ignored = sum(1 << numbers[name] for name in grammar.ignore)
     terminals = dict(grammar.terminals)
     for i, terminal in enumerate(listed):
-        if terminal.longer is EMPTY or not is_free(replace(terminal, longer=EMPTY)):
+        if terminal.longer is EMPTY or not _looks_at_no_more(terminal):
             continue
         behind = follow[i] | ignored
         if ignored >> i & 1:

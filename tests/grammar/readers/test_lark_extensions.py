@@ -363,3 +363,14 @@ def test_terminals_that_lark_has_not_are_read_with_any_lexing(lexing: Any) -> No
     automaton = Lark('start: (T /c*/ "-")+\nT: /[ab]+/ & ~/aa/', lexing=lexing).automaton()
     for text, fits in (("abcc-b-", True), ("aa-", False), ("aac-", False), ("c-", False)):
         assert reads(automaton, text) == fits, text
+
+
+@pytest.mark.parametrize("lexing", ["free", "viable", "longest"])
+@pytest.mark.parametrize("grammar", ["start: %json true", 'start: "x" | ""', 'start: "a" "" ";"'])
+def test_additions_that_stand_alone_are_read_with_any_lexing(grammar: str, lexing: str) -> None:
+    """Whatever else the text of the grammar has."""
+    alone, beside = (
+        Lark(text, lexing=lexing) for text in (grammar, f"{grammar}\n%declare X\nother: X{{2}}")
+    )
+    for text in ("1", "x", "", "a;", "a"):
+        assert reads(alone.automaton(), text) == reads(beside.automaton(), text)

@@ -13,6 +13,7 @@ from lark.exceptions import UnexpectedInput
 from lark.grammar import Symbol
 
 from structgen.grammar.readers.lark.syntax import NoGrammarError, statements_of
+from structgen.grammar.readers.lark.trees import pattern_at
 from structgen.grammar.shipped import NAMES
 
 TEXT = r"""
@@ -77,3 +78,25 @@ def test_texts_are_read_as_lark_reads_them(data: st.DataObject) -> None:
     more = data.draw(st.sampled_from(PIECES))
     text = TEXT[:begin] + more + TEXT[end:]
     assert read(text) == by_lark(text)
+
+
+LETTERS = [*"a/\"'nrtxuN0{} \u00e9\x7f", "\\", "\\\\", '\\"', "\\/", "\\d", "\\x41", "\\u00e9"]
+
+
+@given(
+    st.sampled_from(['"{}"', '"{}"i', "/{}/", "/{}/i", "/{}/ms"]),
+    st.lists(st.sampled_from(LETTERS), max_size=6).map("".join),
+)
+def test_literals_are_the_patterns_that_lark_makes_of_them(form: str, inside: str) -> None:
+    """With its ways to read escapes, and errors of the same kind."""
+    text = form.replace("{}", inside)
+    token = Token("REGEXP" if text.startswith("/") else "STRING", text)
+    try:
+        wanted = load_grammar._literal_to_pattern(token)
+    except (GrammarError, AssertionError) as error:
+        with pytest.raises(type(error)):
+            pattern_at(Tree("literal", [token]))
+        return
+    found = pattern_at(Tree("literal", [token]))
+    assert found == wanted
+    assert found.raw == wanted.raw

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import sys
+import warnings
+from contextlib import suppress
 from functools import cache
 
 import pytest
@@ -17,7 +19,7 @@ from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import LONG_LIST, Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
 from structgen.grammar.terminals.python_language import lookbehind_language
-from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse
+from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse, parsed
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, matches
 from tests.grammar.reference import ends_ahead
@@ -405,3 +407,12 @@ def test_characters_and_classes_are_those_of_re(flags: int) -> None:
     assert class_set(negated, flags) is members(r"[^K\d]")
     assert word_characters(flags & re.ASCII) is members(r"\w")
     assert class_set(((sre.CATEGORY, sre.CATEGORY_SPACE),), flags) is members(r"\s")
+
+
+@given(st.text("[]^-&~|a\\", max_size=8))
+def test_what_re_warns_of_is_kept_from_the_user(pattern: str) -> None:
+    """Signs in classes that are kept for operations on sets."""
+    parsed.cache_clear()
+    with warnings.catch_warnings(), suppress(re.error):
+        warnings.simplefilter("error")
+        parsed(pattern)

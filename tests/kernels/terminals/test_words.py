@@ -1,6 +1,8 @@
-"""The minimal DFA of a list of words, against the same in plain Python."""
+"""The DFAs of lists of words, and of texts place by place, against lists of the texts."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import numpy as np
 from hypothesis import given
@@ -10,6 +12,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.kernels.masks.byte_walk import ENDS_FULL
 
 CLASSES = 3
+LETTERS = "ab\u00e9\u00e8\u20ac\u20ad\U0001f600"
 
 
 @given(st.lists(st.lists(st.integers(0, CLASSES - 1), max_size=4), min_size=1, max_size=12))
@@ -35,3 +38,32 @@ def test_words_are_read_by_the_states_of_what_may_follow(listed: list[list[int]]
             state = int(nexts[state, letter])
         assert bool(ends[state]) == (word in words)
         assert number[state] == state
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(LETTERS), min_size=1, max_size=4, unique=True), min_size=1,
+             max_size=4)
+)  # fmt: skip
+def test_places_are_read_byte_by_byte(places: list[list[str]]) -> None:
+    """A state for each begin of a character at a place, and one for the end of the text."""
+    texts = ["".join(chosen).encode() for chosen in product(*places)]
+    states = {(i, char.encode()[:size]) for i, listed in enumerate(places) for char in listed
+              for size in range(len(char.encode()))}  # fmt: skip
+    data = [[char.encode() for char in listed] for listed in places]
+    letters = np.array([byte for some in data for char in some for byte in char], np.int32)
+    sizes = np.array([len(char) for some in data for char in some], np.int32)
+    counts = np.array([*map(len, data)], np.int32)
+    nexts = np.full((len(states) + 1, 256), -1, np.int32)
+    distance = np.full(len(nexts), 1 << 28, np.int32)
+    k = kernels("terminals.words")
+    assert k.places_read(letters, sizes, counts, nexts, distance) == len(nexts)
+    begins = {text[:size] for text in texts for size in range(len(text) + 1)}
+    for begin in begins:
+        state = 0
+        for byte in begin:
+            state = int(nexts[state, byte])
+        ahead = {byte for byte in range(256) if begin + bytes([byte]) in begins}
+        assert {*np.flatnonzero(nexts[state] >= 0).tolist()} == ahead
+        rests = [len(text) - len(begin) for text in texts if text.startswith(begin)]
+        assert distance[state] == min(rests)
+        assert (state == len(states)) == (begin in texts)

@@ -39,7 +39,7 @@ _PLAIN = re.compile(r'"[^"\\\n]+"')
 _BEFORE_LISTS = (":", "|", "(", "[")
 LONG_LIST = 16  # strings
 _WORD = re.compile(r"\s+|\w+|[^\w\s]+")
-_EXTENDED = re.compile(r"[{<&~@]|::|\\[pP]|%if\b|%regex\b|\w-\w|\w[ \t]*\[")
+_EXTENDED = re.compile(r'[{<&~@]|::|""|\\[pP]|%if\b|%json\b|%regex\b|\w-\w|\w[ \t]*\[')
 
 OPEN = 2_000_000_000  # the greater count of `{m,}`, for which Lark has no word
 
@@ -91,7 +91,6 @@ class LarkText(LarkSource):
         Raises GrammarError.
         """
         super().__init__(text, name)
-        self._takes_lists = takes_lists
         self.schemas: dict[str, Any] = {}
         self.tokens_named: dict[str, Token] = {}
         self.lists: dict[str, list[str]] = {}
@@ -112,7 +111,8 @@ class LarkText(LarkSource):
         self._more: list[str] = []  # definitions behind the text
         self._renamed: dict[str, str] = {}  # names with hyphens
         self._moved: list[tuple[int, int, int]] = []  # line, column of Lark's, how far it is off
-        self.lark = self._for_lark() if takes_lists or _EXTENDED.search(text) else text
+        self._takes_lists = takes_lists and text.count("|") >= LONG_LIST - 1
+        self.lark = self._for_lark() if self._takes_lists or _EXTENDED.search(text) else text
 
     @property
     def extends_terminals(self) -> bool:

@@ -14,11 +14,17 @@ from typing import Any
 from lark import Token, Tree
 from lark import load_grammar as lark_loader
 from lark.grammar import Symbol
-from lark.lexer import Pattern, PatternStr
+from lark.lexer import Pattern, PatternRE, PatternStr
 
 _LARK: Any = lark_loader  # what Lark itself compiles grammars with; not typed throughout
 _RANGES = _LARK.PrepareLiterals()
-_PLAIN = re.compile(r'"[^"\\\x00-\x1f\ud800-\udfff]+"')  # a string without escapes
+# A string without escapes, and a pattern without those that are not left to `re`.
+_PLAIN = re.compile(
+    r"""(?P<string>"[^"\\\x00-\x1f\ud800-\udfff]+")
+      |/(?P<regexp>(?:[^"\\\x00-\x1f\ud800-\udfff]|(?<!\\)"|\\[^Uuxnftr"\x00-\x1f\ud800-\udfff])+)
+       /(?P<flags>[imslux]*)""",
+    re.VERBOSE,
+)
 
 
 def values_of(tree: Tree[Any]) -> Iterator[Any]:
@@ -52,8 +58,11 @@ def pattern_at(node: Any) -> Pattern:
 @lru_cache(maxsize=4096)
 def _pattern_of_literal(kind: str, text: str) -> Pattern:
     """The pattern of a string or pattern as written; Lark has Python's parser read its escapes."""
-    if _PLAIN.fullmatch(text):
+    plain = _PLAIN.fullmatch(text)
+    if plain is not None and plain["string"]:
         return PatternStr(text[1:-1], (), raw=text)
+    if plain is not None:
+        return PatternRE(plain["regexp"], plain["flags"], raw=text)
     found: Pattern = _LARK._literal_to_pattern(Token(kind, text))
     return found
 
