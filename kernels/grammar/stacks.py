@@ -36,6 +36,7 @@ from structgen.kernels.grammar.tables import (
     INT,
     LEXER,
     MANY_GROUPS,
+    MISSING,
     PAIRS,
     REGION,
     SCAN,
@@ -58,6 +59,8 @@ from structgen.kernels.grammar.tables import (
     sort,
 )
 from structgen.kernels.tables import I32, UNKNOWN
+
+UNKNOWN_UNION = -23  #: two sets of stacks have not been joined yet (see `merged`)
 
 
 @folded(types.void(I32, INT, INT))
@@ -82,14 +85,20 @@ def sort_pairs(work, base, count):  # type: ignore[no-untyped-def]
         gap //= 3
 
 
-@folded(INT(GRAMMAR, INT, INT))
-def joined(t, base, count):  # type: ignore[no-untyped-def]
-    """Sort pairs at `base` by (stacks, items); join those with the same stacks: their number."""
+@folded(INT(GRAMMAR, INT, INT, INT))
+def joined(t, base, count, on_top):  # type: ignore[no-untyped-def]
+    """Sort pairs at `base` by (stacks, items); join those with the same stacks: their number.
+
+    on_top: 0 to join equal ones only.
+    """
     sort_pairs(t.work, base, count)
     kept = numba.int64(0)
     for i in range(count):
         item_set, below = t.work[base + 2 * i], t.work[base + 2 * i + 1]
-        if kept > 0 and t.work[base + 2 * kept - 1] == below:
+        same = kept > 0 and t.work[base + 2 * kept - 1] == below
+        if same and t.work[base + 2 * kept - 2] == item_set:
+            continue
+        if same and on_top == 1:
             both = call_union_items(t, t.work[base + 2 * kept - 2], item_set)
             if both < 0:
                 return both
@@ -115,39 +124,16 @@ def stacks_of(t, base, count):  # type: ignore[no-untyped-def]
     return stacks
 
 
-@inner(INT(GRAMMAR, INT, INT))
-def union_stacks(t, one, other):  # type: ignore[no-untyped-def]
-    """The union of two sets of stacks, not closed."""
-    if one == other:
-        return one
-    key = key_of(UNION_STACKS, min(one, other), max(one, other))
-    known = recall(t, key)
-    if known != UNKNOWN:
-        return known
-    base = region(t, BEHIND)
-    count = numba.int64(0)
-    for stacks in (one, other):
-        start = numba.int64(t.rec[stacks, REC_START])
-        size = numba.int64(t.rec[stacks, REC_SIZE])
-        if count + size > t.info[REGION]:
-            return needs_space(t, REGION)
-        for i in range(size):
-            t.work[base + count + i] = t.heap[start + i]
-        count += size
-    pairs = joined(t, base, count >> 1)
-    if pairs < 0:
-        return pairs
-    stacks = stacks_of(t, base, pairs)
-    if stacks < 0:
-        return stacks
-    return remember(t, key, stacks)
+@folded(INT(GRAMMAR, INT, INT, INT))
+def merged(t, base, count, on_top):  # type: ignore[no-untyped-def]
+    """Join pairs until no two have the same item set, nor on top the same stacks: their number.
 
-
-@folded(INT(GRAMMAR, INT, INT))
-def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
-    """Join pairs until no two have the same stacks or the same item set: their number."""
+    Below the top equal stacks are not joined: so the union of sets is the same record however it
+    was made. As far as the unions of stacks are known: where one is not, these two are written to
+    region MISSING, with the number of pairs, and the code UNKNOWN_UNION is returned.
+    """
     while True:
-        count = joined(t, base, count)
+        count = joined(t, base, count, on_top)
         if count < 0:
             return count
         changed = False
@@ -155,20 +141,82 @@ def with_one_stack_each(t, base, count):  # type: ignore[no-untyped-def]
         while i < count:
             j = i + 1
             while j < count:
-                if t.work[base + 2 * i] == t.work[base + 2 * j]:
-                    both = union_stacks(t, t.work[base + 2 * i + 1], t.work[base + 2 * j + 1])
-                    if both < 0:
-                        return both
-                    t.work[base + 2 * i + 1] = both
-                    count -= 1
-                    t.work[base + 2 * j] = t.work[base + 2 * count]
-                    t.work[base + 2 * j + 1] = t.work[base + 2 * count + 1]
-                    changed = True
-                else:
+                if t.work[base + 2 * i] != t.work[base + 2 * j]:
                     j += 1
+                    continue
+                one, other = t.work[base + 2 * i + 1], t.work[base + 2 * j + 1]
+                both = numba.int64(one)
+                if one != other:
+                    both = recall(t, key_of(UNION_STACKS, min(one, other), max(one, other)))
+                if both == UNKNOWN:
+                    missing = region(t, MISSING)
+                    t.work[missing], t.work[missing + 1], t.work[missing + 2] = one, other, count
+                    return numba.int64(UNKNOWN_UNION)
+                t.work[base + 2 * i + 1] = both
+                count -= 1
+                t.work[base + 2 * j] = t.work[base + 2 * count]
+                t.work[base + 2 * j + 1] = t.work[base + 2 * count + 1]
+                changed = True
             i += 1
         if not changed:
             return count
+
+
+@inner(INT(GRAMMAR, INT, INT))
+def union_stacks(t, one, other):  # type: ignore[no-untyped-def]
+    """The union of two sets of stacks, not closed.
+
+    Those below the same item set are joined in turn, the lowest first.
+    """
+    base, todo, height = region(t, BEHIND), region(t, VISITED), numba.int64(1)
+    t.work[todo], t.work[todo + 1] = one, other
+    found = numba.int64(0)
+    while height > 0:
+        place = todo + 2 * height - 2
+        one, other = numba.int64(t.work[place]), numba.int64(t.work[place + 1])
+        key = key_of(UNION_STACKS, min(one, other), max(one, other))
+        found = recall(t, key)
+        if found != UNKNOWN:
+            height -= 1
+            continue
+        count = numba.int64(0)
+        for stacks in (one, other):
+            start = numba.int64(t.rec[stacks, REC_START])
+            size = numba.int64(t.rec[stacks, REC_SIZE])
+            if count + size > t.info[REGION]:
+                return needs_space(t, REGION)
+            for i in range(size):
+                t.work[base + count + i] = t.heap[start + i]
+            count += size
+        pairs = merged(t, base, count >> 1, numba.int64(0))
+        if pairs == UNKNOWN_UNION:
+            if 2 * height + 2 > t.info[REGION]:
+                return needs_space(t, REGION)
+            t.work[place + 2] = t.work[region(t, MISSING)]
+            t.work[place + 3] = t.work[region(t, MISSING) + 1]
+            height += 1
+            continue
+        found = pairs if pairs < 0 else stacks_of(t, base, pairs)
+        if found >= 0:
+            found = remember(t, key, found)
+        if found < 0:
+            return found
+        height -= 1
+    return found
+
+
+@folded(INT(GRAMMAR, INT, INT, INT))
+def with_one_stack_each(t, base, count, on_top):  # type: ignore[no-untyped-def]
+    """`merged`, with all unions of stacks that it takes."""
+    while True:
+        pairs = merged(t, base, count, on_top)
+        if pairs != UNKNOWN_UNION:
+            return pairs
+        missing = region(t, MISSING)
+        count = numba.int64(t.work[missing + 2])
+        both = union_stacks(t, numba.int64(t.work[missing]), numba.int64(t.work[missing + 1]))
+        if both < 0:
+            return both
 
 
 @folded(INT(GRAMMAR, INT))
@@ -273,7 +321,7 @@ def closed(t, count):  # type: ignore[no-untyped-def]
     count = opened(t, count)
     if count < 0:
         return count
-    count = with_one_stack_each(t, base, count)
+    count = with_one_stack_each(t, base, count, numba.int64(1))
     if count < 0:
         return count
     if count == 0:
@@ -298,14 +346,39 @@ call_closed = called(closed, AT_CLOSED)
 
 
 @inner(INT(GRAMMAR, INT, INT))
+def returned_to(t, back, below):  # type: ignore[no-untyped-def]
+    """The stacks on which a call leaves `back` to return to, above those below; or NEED_SPACE.
+
+    Where nothing need be read of `back`, what lies below comes up here once and for all, and not
+    each time that the call ends. So below the top no item set is nullable, and however deep such
+    calls are nested, a set of stacks has few pairs.
+    """
+    base, count = region(t, PAIRS), numba.int64(1)
+    t.work[base] = t.rec[back, ITEMS_NON_EMPTY]
+    t.work[base + 1] = below
+    if t.rec[back, ITEMS_NULLABLE] == 0:
+        return stacks_of(t, base, count)
+    start, size = numba.int64(t.rec[below, REC_START]), numba.int64(t.rec[below, REC_SIZE])
+    if size + 2 > t.info[REGION]:
+        return needs_space(t, REGION)
+    for i in range(size):
+        t.work[base + 2 + i] = t.heap[start + i]
+    count = with_one_stack_each(t, base, 1 + (size >> 1), numba.int64(0))
+    stacks = count if count < 0 else stacks_of(t, base, count)
+    if stacks <= 0 or stacks == below:
+        return stacks
+    # What is below is among it, so joined with it later it stays as it is.
+    return remember(t, key_of(UNION_STACKS, min(stacks, below), max(stacks, below)), stacks)
+
+
+@inner(INT(GRAMMAR, INT, INT))
 def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
     """The closed stacks after a terminal of a closed set, -1 when it does not fit."""
     key = key_of(SCAN, stacks, terminal)
     known = recall(t, key)
     if known != UNKNOWN:
         return known
-    base, pair = region(t, GROUPS), region(t, PAIRS)
-    count = numba.int64(0)
+    base, count = region(t, GROUPS), numba.int64(0)
     start = numba.int64(t.rec[stacks, REC_START])
     for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
         below = t.heap[i + 1]
@@ -324,12 +397,8 @@ def scan(t, stacks, terminal):  # type: ignore[no-untyped-def]
         for k in range(calls):
             back = t.heap[place + 3 + 2 * k]
             under = numba.int64(below)
-            if (
-                t.rec[back, ITEMS_NON_EMPTY] >= 0
-            ):  # else nothing is left to do there: no place to return to
-                t.work[pair] = back
-                t.work[pair + 1] = below
-                under = stacks_of(t, pair, 1)
+            if t.rec[back, ITEMS_NON_EMPTY] >= 0:  # else nothing is left to do there
+                under = returned_to(t, back, under)
                 if under < 0:
                     return under
             t.work[base + 2 * count] = t.heap[place + 2 + 2 * k]

@@ -70,9 +70,9 @@ BESIDE, GOTO, ENTER, SCAN, SCANS, UNION_ITEMS, UNION_STACKS, VIABLE = np.arange(
 # Regions of `work`, each info[REGION] ints long.
 (
     IN, STACK, OUT, GOTO_OUT, GROUPS, PAIRS, BOTH, SETS, LEX, ENDINGS, LOOKAHEAD, BEFORE, BEHIND,
-    VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH,
-) = np.arange(19)  # fmt: skip
-REGIONS = 19
+    VISITED, READ, REACHED, LAYOUT, WIDTHS, SEARCH, MISSING,
+) = np.arange(20)  # fmt: skip
+REGIONS = 20
 #: by index into `info` (AT_...): the kernel whose address stands there
 CALLED = {
     AT_WANTS: "grammar.embedded.wants",

@@ -151,7 +151,10 @@ def linked(p, group, merged):  # type: ignore[no-untyped-def]
         if p.segments[k, 0] != group:
             continue
         first, last, above = p.segments[k, 1], p.segments[k, 2], p.segments[k, 3]
-        p.sizes[EFFORT] += numba.int64(last) - first
+        size = numba.int64(last) - first
+        if merged == 1:  # a token may be at one node as often as there are ways to read it so far
+            size = max(size, numba.int64(p.sub_start[last]) - p.sub_start[first])
+        p.sizes[EFFORT] += size
         if p.sizes[EFFORT] > p.sizes[ENOUGH]:
             return numba.int64(TOO_MUCH)
         p.stack[0] = 0
