@@ -267,6 +267,7 @@ class Tables(NamedTuple):
 
 I32 = types.int32[::1]
 U8 = types.uint8[::1]
+U16 = types.uint16[::1]
 I64 = types.int64[::1]
 HASH = types.int64[:, ::1]
 GRID = types.int32[:, ::1]

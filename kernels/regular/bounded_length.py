@@ -20,18 +20,18 @@ from structgen.kernels.regular.glushkov import (
     met,
     queued,
 )
-from structgen.kernels.tables import GRID, I32, I64, U8
+from structgen.kernels.tables import GRID, I32, I64, U8, U16
 
 UPPER, FACTS = 0, 1  # columns of what is said of the states of the automaton
 MOVES, EXACT = 1, 2  # bits in the second: its moves are known, nothing shorter can end there
 FAR = 1 << 30
 
 
-@lean(types.void(GRID, U8, GRID))
+@lean(types.void(GRID, U16, GRID))
 def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
     """Find how many characters suffice for a text to end from each state, as far as is known.
 
-    moves: int32[B, C]; ends: uint8[B]; said: int32[S, 2] for the first S states, whose column UPPER
+    moves: int32[B, C]; ends: uint16[B]; said: int32[S, 2] for the first S states, whose column UPPER
     is FAR, or what was found before (Bellman and Ford's relaxation, from the last state on).
     """
     changed = True

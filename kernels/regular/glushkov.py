@@ -47,6 +47,7 @@ from structgen.kernels.tables import (
     SPANS_UNKNOWN,
     TABLES,
     U8,
+    U16,
 )
 from structgen.kernels.trie.loops import LOOPS
 
@@ -80,7 +81,7 @@ class Explored(NamedTuple):
     order: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]
     spans: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.uint16]
     loops: npt.NDArray[np.int64]
     often: npt.NDArray[np.uint8]
     came: npt.NDArray[np.int32]
@@ -89,7 +90,7 @@ class Explored(NamedTuple):
 
 SEARCH = types.NamedTuple([GRID, GRID, I32, I32, U8, I64], Search)
 GIVEN = types.UniTuple(types.int64, 5)
-EXPLORED = types.NamedTuple([I32, I32, GRID, U8, I64, U8, GRID, U8], Explored)
+EXPLORED = types.NamedTuple([I32, I32, GRID, U16, I64, U8, GRID, U8], Explored)
 
 
 @inlined
@@ -234,11 +235,11 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
     dropped(search, tail)
 
 
-@lean(types.void(GRID, U8, GRID, types.int64))
+@lean(types.void(GRID, U16, GRID, types.int64))
 def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
     """Find how long the texts from each state on are.
 
-    moves: int32[known, C]; ends: uint8[known]. longer: int32[L, known], written: the least length
+    moves: int32[known, C]; ends: uint16[known]. longer: int32[L, known], written: the least length
     from l on, smaller than L, of a text that ends well from each state; L if there is none.
     """
     count = longer.shape[0]
@@ -339,7 +340,7 @@ def number_states(t, came, endless, numbers, known, made, place, recorded):  # t
     return numba.int64(free)
 
 
-@lean(types.int64(I32, U8, *[types.int64] * 3))
+@lean(types.int64(I32, U16, *[types.int64] * 3))
 def first_ending(order, ends, how, begin, end):  # type: ignore[no-untyped-def]
     """The first of the states order[begin] to order[end - 1] in which a text may end so, or -1."""
     for i in range(begin, end):

@@ -32,7 +32,7 @@ from structgen.kernels.regular.required_ahead import AHEAD, ENDLESS, Ahead
 from structgen.kernels.regular.sub_automata import PLACES
 from structgen.kernels.tables import GRID, I32, I64, U8
 
-AND, OR, NOT = -1, -2, -3  # in a formula; other numbers are automata
+AND, OR, NOT, BESIDE = -1, -2, -3, -4  # in a formula; other numbers are automata
 NOTHING, SOME, EVERYTHING = 0, 1, 2  # what may follow
 UNDECIDED, LIVE, EMPTY, SEARCHED = (
     0,
@@ -85,8 +85,9 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
     """What may follow in the state `row`: NOTHING, SOME or EVERYTHING.
 
     Parts of the row that do not matter for that are set to 0. formula: int32[D, 2], in postfix
-    order: a part, or AND, OR, NOT with how many of the results before it are joined. ends: see
-    `sub_automata.Nodes`; 2 is set where any text may follow.
+    order: a part, or AND, OR, NOT with how many of the results before it are joined; or, last,
+    BESIDE for several formulas of which each matters. ends: see `sub_automata.Nodes`; 2 is set where
+    any text may follow.
     """
     top = 0
     for i in range(formula.shape[0]):
@@ -103,10 +104,11 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
         else:
             # One such operand settles the result, and then the others do not matter. If all are the
             # opposite, so is the result.
+            # Formulas side by side are joined as by OR, but keep what any of them says.
             settles = NOTHING if what == AND else EVERYTHING
             first, kept, same, bits = top - count, -1, True, numba.int64(0)
             for j in range(first, top):
-                if stack[j, 0] == settles and kept < 0:
+                if stack[j, 0] == settles and kept < 0 and what != BESIDE:
                     kept = j
                 same = same and stack[j, 0] == 2 - settles
                 bits |= stack[j, 1]

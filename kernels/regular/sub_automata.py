@@ -28,7 +28,7 @@ from structgen.kernels.regular.glushkov import (
     queued,
     stays,
 )
-from structgen.kernels.tables import GRID, I32, U8
+from structgen.kernels.tables import GRID, I32, U8, U16
 
 TOO_NARROW = -2
 
@@ -50,11 +50,11 @@ class Nodes(NamedTuple):
 PLACES = types.NamedTuple([GRID, U8, U8, I32], Nodes)
 
 
-@lean(types.void(PLACES, SEARCH, U8, I32, I32, *[types.int64] * 3))
+@lean(types.void(PLACES, SEARCH, U16, I32, I32, *[types.int64] * 3))
 def take_over(nodes, search, ends, numbers, classes, total, new, begin):  # type: ignore[no-untyped-def]
     """Write down of the states of a sub-automaton what has been found of them.
 
-    search: theirs. ends: uint8[made], whether its text may end in each. numbers:
+    search: theirs. ends: uint16[made], whether its text may end in each. numbers:
     int32[made], the nodes that they are. classes: int32[C], which of its classes each of
     the whole is in, -1 for none; total: whether each character is in one of its classes. new:
     the first state that is; begin: the place in `search.order` from which on moves are.

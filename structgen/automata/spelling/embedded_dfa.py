@@ -48,8 +48,9 @@ from structgen.regular.lazy_dfa.automaton import (
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
-from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton
+from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
 from structgen.regular.numbers.language import constraints_of
+from structgen.regular.numbers.set_operations import has_single_values
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.util.arrays import with_room
 
@@ -235,13 +236,13 @@ class EmbeddedDfa:
 class EmbeddedVectorDfa(EmbeddedDfa):
     """An embedded DFA that reads several expressions side by side."""
 
-    def __init__(self, automaton: VectorAutomaton, text: Text, q: int, place: int) -> None:
+    def __init__(self, automaton: VectorAutomaton | VectorProduct, text: Text, q: int, place: int) -> None:
         """See `EmbeddedDfa`."""
         super().__init__(automaton, text, q, place)
-        self._outcomes = automaton.outcomes
+        self._outcomes = automaton.outcomes.listed
         self._ends = []
         self.kind = automaton, text.role, None  # terminals follow from outcomes
-        free, role = automaton.open_ended_index, text.role
+        free, role = automaton.outcomes.place, text.role
         if free is not None:  # else no state is one that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
 
@@ -407,6 +408,8 @@ def embed_vector(numbers: Numbering, q: int) -> bool:
     expressions = _expressions(text)
     if expressions is None or only_live_index(expressions) is not None:
         return False
+    if not text.role.quoted and not _are_many_numbers(expressions):
+        return False
     automaton = vector_automaton(expressions)
     if automaton is None:
         return False
@@ -424,6 +427,15 @@ def _is_wide(text: Text) -> bool:
     most = WIDE_KEYS if isinstance(text.role, Key) else WIDE
     left = text.role.quoted and not any(map(is_open_ended, alive))
     return len(alive) >= (2 if left else most)
+
+
+def _are_many_numbers(vector: tuple[Regex, ...]) -> bool:
+    """Whether many languages of numbers are read of which none has a single value.
+
+    Few characters follow in a number, so that one automaton does not pay for few.
+    """
+    alive = [language for language in vector if language is not EMPTY]
+    return len(alive) >= WIDE and not any(map(has_single_values, alive))
 
 
 def _expressions(text: Text) -> tuple[Regex, ...] | None:

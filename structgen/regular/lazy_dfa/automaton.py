@@ -89,7 +89,12 @@ from structgen.regular.lazy_dfa.stepped import (
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
 from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
-from structgen.regular.lazy_dfa.vectors import Vector, VectorAutomaton
+from structgen.regular.lazy_dfa.vectors import (
+    Vector,
+    VectorAutomaton,
+    VectorProduct,
+    is_better_apart,
+)
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
@@ -142,7 +147,7 @@ class AutomatonCache:
             if found is not None and found.size <= MAX_STATES:
                 self._found.move_to_end(regex)
                 return found
-        found = VectorAutomaton(regex) if isinstance(regex, tuple) else _built(regex)
+        found = _joined(regex) if isinstance(regex, tuple) else _built(regex)
         with self._lock:
             self._found[regex] = found
             self._found.move_to_end(regex)
@@ -195,7 +200,7 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
     return None if regex.longest == 0 or regex is ANY else _cache.of(regex)
 
 
-def vector_automaton(vector: Vector) -> VectorAutomaton | None:
+def vector_automaton(vector: Vector) -> VectorAutomaton | VectorProduct | None:
     """One DFA that reads several expressions side by side; None where none can be built."""
     with contextlib.suppress(TooLargeError):
         found: Any = _cache.of(vector)
@@ -308,6 +313,15 @@ def table_of(regex: Regex) -> TableAutomaton:
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
     return found
+
+
+def _joined(vector: Vector) -> VectorAutomaton | VectorProduct:
+    """One automaton that reads several expressions. Raises TooLargeError."""
+    with contextlib.suppress(TooLargeError):
+        return VectorAutomaton(vector)
+    if is_better_apart(vector):
+        raise TooLargeError
+    return VectorProduct(vector, block_of)
 
 
 def _built(regex: Regex) -> RegexAutomaton:

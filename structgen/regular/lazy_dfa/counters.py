@@ -274,7 +274,7 @@ def distances_to_end(automaton: TableAutomaton, columns: Sequence[int] | None = 
 def waits(moves: Array, ends: Array) -> Array:
     """int64[S]: from each state, the fewest moves to one that ends; S where none leads there.
 
-    moves: int32[S, C], -1 for none; ends: uint8[S].
+    moves: int32[S, C], -1 for none; ends: uint16[S].
     """
     count = len(ends)
     wait = np.where(ends != 0, 0, count)

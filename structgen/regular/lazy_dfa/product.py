@@ -9,7 +9,8 @@ the formula true (kernel `regular.product`), helped by what each part must and m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,19 @@ class ProductAutomaton(TableAutomaton):
 
     def __init__(self, regex: Regex, table_of: TableOf) -> None:
         """table_of: makes the table of a part. Raises TooLargeError."""
-        parts, lines = _compile_formula(regex)
+        joint = regex.parts if isinstance(regex, And) else ()
+        self._join(*_compile_formula(regex), table_of, joint, ends=regex.nullable)
+
+    def _join(
+        self,
+        parts: Parts,
+        lines: Lines,
+        table_of: TableOf,
+        joint: Iterable[Regex],
+        *,
+        ends: bool,
+    ) -> None:
+        """Begin the product of some parts. joint: those that every text fits."""
         blocks = [*map(table_of, parts)]
         sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
@@ -57,13 +70,12 @@ class ProductAutomaton(TableAutomaton):
         self.max_eager_states = WORTH_OF_SETS if sets else WORTH
         self._parts = SubAutomatonStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
-        joint = regex.parts if isinstance(regex, And) else ()
-        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=regex.nullable)
+        super().__init__(np.zeros(1, np.uint64), self._parts.classes, ends=ends)
         self._side = kernels("regular.product").Product(
             states=np.arange(1, len(parts) + 1, dtype=np.uint64)[None],
             moves=np.zeros((1, len(self.classes.letters)), np.int32),
             walked=np.zeros(1, np.uint8),
-            ends=np.array([regex.nullable], np.uint8),
+            ends=np.array([ends], np.uint8),
             live=np.ones(1, np.uint8),
             table=np.zeros(0, np.int32),
             sizes=np.array([1, 0], np.int64),
@@ -140,7 +152,23 @@ class ProductAutomaton(TableAutomaton):
                 else:
                     raise too_costly("the emptiness", MAX_SIDE)
 
-    def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+    def fitting(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
+        """bool[V, n]: in which of the expressions read side by side texts are in n states."""
+        k, nodes = kernels("regular.product"), self._parts.nodes
+        at = self._side.states[self.states[begin:end, 0].astype(np.int64)].astype(np.int64) - 1
+        inside = (nodes.ends[at] & 1 != 0) & (at >= 0)
+        stack: list[npt.NDArray[np.bool_]] = []
+        for what, count in self._formula[:-1].tolist():
+            if what >= 0:
+                stack.append(inside[:, what])
+            elif what == k.NOT:
+                stack[-1] = ~stack[-1]
+            else:
+                join = np.logical_and if what == k.AND else np.logical_or
+                stack[-count:] = [join.reduce(stack[-count:])]
+        return np.array(stack)
+
+    def _endings(self, begin: int, end: int) -> npt.NDArray[Any]:
         ends: npt.NDArray[np.bool_] = (
             self._side.ends[self.states[begin:end, 0].astype(np.int64)] != 0
         )
@@ -170,6 +198,19 @@ def _compile_formula(regex: Regex) -> tuple[Parts, Lines]:
         with contextlib.suppress(TooLargeError):
             _append_formula(regex, fewer, longer, frozenset(parts))
             return fewer, longer
+    return parts, lines
+
+
+def side_by_side_formula(vector: Sequence[Regex]) -> tuple[Parts, Lines]:
+    """The parts of several expressions, and their formulas, all of which matter.
+
+    Raises TooLargeError.
+    """
+    parts: Parts = {}
+    lines: Lines = []
+    for language in vector:
+        _append_formula(language, parts, lines, frozenset())
+    lines.append((kernels("regular.product").BESIDE, len(vector)))
     return parts, lines
 
 

@@ -73,7 +73,7 @@ class RegexAutomaton(ABC):
     - 1, ascending. loops: int64[made], a set of byte groups (`byte_groups`), and often:
     uint8[made], how many characters of these groups may follow in any order; 255 for any number, 0
     where nothing is known. A trie walk skips whole subtrees with these two. came: int32[made, 2],
-    the state and code point by which each was found first; (0, 0) for the start. ends: uint8[made],
+    the state and code point by which each was found first; (0, 0) for the start. ends: uint16[made],
     0 where the text may not end, else which outcome its end has (1 if there is only one). endless:
     uint8[made], 1 where any text may follow. The arrays may be longer than said here.
     """
@@ -92,7 +92,7 @@ class RegexAutomaton(ABC):
         self.loops = np.zeros(ROOM, np.int64)
         self.often = np.zeros(ROOM, np.uint8)
         self.came = np.zeros((ROOM, 2), np.int32)
-        self.ends = np.zeros(ROOM, np.uint8)
+        self.ends = np.zeros(ROOM, np.uint16)
         self.endless = np.zeros(ROOM, np.uint8)
         self.ends[0] = ends
 

@@ -62,7 +62,7 @@ class StateTables(Protocol):
     lock: Any
     classes: CharacterClasses
     search: Any
-    ends: npt.NDArray[np.uint8]
+    ends: npt.NDArray[np.uint16]
     is_kernel_only: bool
 
     def find(self, state: int, count: int) -> None:
@@ -317,7 +317,8 @@ class CompleteTable:
 
     def __init__(self, table: StateTable, classes: CharacterClasses) -> None:
         """`table` by class of characters."""
-        moves, self.ends, self._least = table
+        moves, ends, self._least = table
+        self.ends = ends.astype(np.uint16)
         count = len(moves)
         self.lock = threading.Lock()
         self.classes = classes

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from structgen.errors import BudgetError
 from structgen.regular.expressions.base import EMPTY, INFINITE, Regex
 from structgen.regular.expressions.logic import all_begin_differently, alternatives_of
 from structgen.regular.expressions.nodes import (
@@ -35,9 +36,15 @@ from structgen.regular.expressions.nodes import (
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
+from structgen.regular.lazy_dfa.product import (
+    ProductAutomaton,
+    TableOf,
+    side_by_side_formula,
+)
 from structgen.regular.lazy_dfa.states import Array
 
-MAX_OUTCOMES = 255  # outcomes that `ends` (uint8) can tell apart
+MAX_OUTCOMES = 65_535  # outcomes that `ends` (uint16) can tell apart
+FEW_OUTCOMES = 255  # that position automata may have
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
 WIDE = 6  # expressions side by side from which on stepping through derivatives is slow
 AT_FIRST, LATER = 256, 32  # states that are explored together
@@ -68,41 +75,36 @@ class SideBySidePositions(Positions):
             self.ends.append(end)
 
 
-class VectorAutomaton(PositionAutomaton):
-    """A DFA that reads several expressions at once; one that is dead does not end the others.
+class Outcomes:
+    """Codes for the outcomes of texts that are read in several expressions: which they are in.
 
-    outcomes: for each value of `ends` from 1 on, which expressions a text is in that ends so, as
-    far as met. open_ended_index: see `nodes.open_ended_index`.
+    listed: for each code from 1 on, the expressions, as far as met. 0 is for texts in none. open_ended:
+    the code of being in the only open-ended expression alone (`nodes.open_ended_index`); 0 if there
+    is no such expression.
     """
 
     def __init__(self, vector: Vector) -> None:
-        """Raises TooLargeError, also where it cannot be seen that no state is dead."""
-        parts, self._dies = parts_of(vector)
-        positions = SideBySidePositions(parts)
-        self._vector = vector
-        self._places = dict(zip(parts, positions.ends, strict=True))
-        self._open = self._listed = False
-        self._number(positions, ends=False)
-        self.open_ended_index = open_ended_index(vector)
         self._codes: dict[Outcome, int] = {}
-        self.outcomes: list[Outcome] = []
-        if self.open_ended_index is not None:
-            self._code(tuple(i == self.open_ended_index for i in range(len(vector))))
-        self.ends[0] = self._endings(0, 1)[0]
+        self.listed: list[Outcome] = []
+        self.place = open_ended_index(vector)
+        self.open_ended = (
+            0 if self.place is None else self._code(tuple(i == self.place for i in range(len(vector))))
+        )
 
     def _code(self, outcome: Outcome) -> int:
-        """The value of `ends` for an outcome."""
         code = self._codes.setdefault(outcome, len(self._codes) + 1)
-        if code > len(self.outcomes):
-            self.outcomes.append(outcome)
+        if code > len(self.listed):
+            self.listed.append(outcome)
+        if code > MAX_OUTCOMES:
+            raise BudgetError(
+                f"a text may be in more than {MAX_OUTCOMES} combinations of languages",
+                hint="use fewer patterns, formats or numbers beside each other",
+            )
         return code
 
-    def _endings(self, begin: int, end: int) -> Array:
-        states, known = self.states[begin:end], {EMPTY: np.zeros(end - begin, np.bool_)}
-        for part, at in self._places.items():
-            known[part] = states[:, at >> 6] >> np.uint64(at & 63) & np.uint64(1) != 0
-        fits = np.array([_fits(language, known) for language in self._vector]).T
-        found = np.zeros(end - begin, np.uint8)
+    def codes(self, fits: Array) -> Array:
+        """uint16[n]: the codes of n texts; fits: bool[n, V], which expressions each is in."""
+        found = np.zeros(len(fits), np.uint16)
         some = np.flatnonzero(fits.any(axis=1))
         bits = np.packbits(fits[some], axis=1)
         kinds = bits.view(f"V{bits.shape[1]}").ravel().tolist()  # few states in all differ in them
@@ -112,6 +114,27 @@ class VectorAutomaton(PositionAutomaton):
                 codes[kind] = self._code(tuple(fits[row].tolist()))
         found[some] = [codes[kind] for kind in kinds]
         return found
+
+
+class VectorAutomaton(PositionAutomaton):
+    """A DFA that reads several expressions at once; one that is dead does not end the others."""
+
+    def __init__(self, vector: Vector) -> None:
+        """Raises TooLargeError, also where it cannot be seen that no state is dead."""
+        parts, self._dies = parts_of(vector)
+        positions = SideBySidePositions(parts)
+        self._vector = vector
+        self._places = dict(zip(parts, positions.ends, strict=True))
+        self._open = self._listed = False
+        self._number(positions, ends=False)
+        self.outcomes = Outcomes(vector)
+        self.ends[0] = self._endings(0, 1)[0]
+
+    def _endings(self, begin: int, end: int) -> Array:
+        states, known = self.states[begin:end], {EMPTY: np.zeros(end - begin, np.bool_)}
+        for part, at in self._places.items():
+            known[part] = states[:, at >> 6] >> np.uint64(at & 63) & np.uint64(1) != 0
+        return self.outcomes.codes(np.array([_fits(x, known) for x in self._vector]).T)
 
     def _grow_and_find(self, state: int, count: int) -> None:
         known = self.found
@@ -133,24 +156,47 @@ class VectorAutomaton(PositionAutomaton):
     def write_spans(self) -> None:
         """See `TableAutomaton.write_spans`; any text may follow only if the outcome stays."""
         super().write_spans()
-        free = self.ends[: self.made] == (1 if self.open_ended_index is not None else 0)
+        free = self.ends[: self.made] == self.outcomes.open_ended
         self.endless[: self.made] &= free & (not self._dies)
+
+
+class VectorProduct(ProductAutomaton):
+    """The same as a product of automata, for expressions that are not plain.
+
+    Every expression is a formula over the automata; a state is dead where none of them has a text.
+    """
+
+    def __init__(self, vector: Vector, table_of: TableOf) -> None:
+        """table_of: makes the table of a part. Raises TooLargeError."""
+        self._alive = [place for place, language in enumerate(vector) if language is not EMPTY]
+        self._width = len(vector)
+        parts, lines = side_by_side_formula([vector[place] for place in self._alive])
+        self.outcomes = Outcomes(vector)
+        nullable = np.array([[language.nullable for language in vector]])
+        start = int(self.outcomes.codes(nullable)[0])
+        self._join(parts, lines, table_of, (), ends=bool(start))
+        self.ends[0] = start
+
+    def _endings(self, begin: int, end: int) -> Array:
+        fits = np.zeros((end - begin, self._width), np.bool_)
+        fits[:, self._alive] = self.fitting(begin, end).T
+        return self.outcomes.codes(fits)
+
+    def write_spans(self) -> None:
+        """See `TableAutomaton.write_spans`; any text may follow only if the outcome stays."""
+        super().write_spans()
+        free, open_ended = self.ends[: self.made], self.outcomes.open_ended
+        self.endless[: self.made] &= (free == open_ended) & (open_ended > 0)
 
 
 def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
     """The plain parts that tell in which languages of a vector a text is, and whether texts "die".
 
     True: a text can be continued only while it is in some language of the vector. False: whatever
-    the parts can read can be continued. Raises TooLargeError, also where neither can be seen, and
-    for plain languages alone, whose derivatives take less than an automaton, unless all texts stand
-    beside languages that are anchored.
+    the parts can read can be continued. Raises TooLargeError, also where neither can be seen.
     """
-    if all(language.plain for language in vector) and not _are_anchored(vector):
+    if is_better_apart(vector):
         raise TooLargeError
-    lasting = [language for language in vector if is_open_ended(language)]
-    few = len({*vector} - {EMPTY}) < WIDE
-    if few and len(lasting) > 1 and any(map(_rules_out_many, lasting)):
-        raise TooLargeError  # after most characters one is left, which has an automaton of its own
     for unions in (False, True):  # whole unions mean fewer parts
         found: dict[Regex, None] = {}
         for language in vector:
@@ -165,6 +211,19 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
         if dies is not None:
             return [*dict.fromkeys((*found, ANY))], dies
     raise TooLargeError
+
+
+def is_better_apart(vector: Vector) -> bool:
+    """Whether derivatives of the languages, or an automaton of the last one left, take less than one.
+
+    So do derivatives of plain languages, unless all texts stand beside languages that are anchored.
+    """
+    if all(language.plain for language in vector):
+        return not _are_anchored(vector)
+    lasting = [language for language in vector if is_open_ended(language)]
+    few = len({*vector} - {EMPTY}) < WIDE
+    # after most characters one is left
+    return few and len(lasting) > 1 and any(map(_rules_out_many, lasting))
 
 
 def _are_anchored(vector: Vector) -> bool:
@@ -302,7 +361,7 @@ def _is_open(node: Regex) -> bool:
 
 
 def _is_clear(parts: Iterable[Regex]) -> bool:
-    """Whether there are at most MAX_OUTCOMES outcomes."""
+    """Whether there are at most FEW_OUTCOMES outcomes."""
     texts = 2
     patterns: list[Regex] = []
     for part in parts:
@@ -313,5 +372,5 @@ def _is_clear(parts: Iterable[Regex]) -> bool:
         elif part is not ANY:
             patterns.append(part)
     if all_begin_differently(patterns):
-        return texts * (1 + len(patterns)) <= MAX_OUTCOMES
-    return len(patterns) < 8 and texts << len(patterns) <= MAX_OUTCOMES
+        return texts * (1 + len(patterns)) <= FEW_OUTCOMES
+    return len(patterns) < 8 and texts << len(patterns) <= FEW_OUTCOMES

@@ -145,6 +145,16 @@ def has_infinitely_many_values(language: Regex) -> bool:
     return low is None or high is None or (not constraints.modulus and low < high)
 
 
+def has_single_values(node: Regex) -> bool:
+    """Whether a number language, or what is left of one, is made of single values, or excludes one."""
+    if isinstance(node, Not):
+        return has_single_values(node.body)
+    if isinstance(node, Alt | And):
+        return any(map(has_single_values, node.parts))
+    rule = _rule_of(node.tail if isinstance(node, Concat) else node)
+    return rule is not None and rule.low == rule.high
+
+
 def multiples(language: Regex) -> Iterator[Decimal] | None:
     """The ascending values of a language of multiples between two ends; None of others."""
     constraints = constraints_of(language)
