@@ -37,12 +37,16 @@ from structgen.regular.numbers.language import (
     conjunction,
     constraints_of,
     equal_to,
-    is_single,
     language_for,
     number_alternatives,
     spelled,
 )
 from structgen.regular.numbers.range import Range
+
+
+MOST_PIECES = 64  # ranges that one language is known to be the union of
+
+Pieces = list[NumberConstraints]
 
 
 def number_intersection(*languages: Regex) -> Regex:
@@ -61,18 +65,20 @@ def number_intersection(*languages: Regex) -> Regex:
     parts = [part for of in languages for part in (of.parts if isinstance(of, And) else (of,))]
     if any(isinstance(part, Not) and _is_spelling(part.body) for part in parts):
         parts = [_any_spelling(part) for part in parts]
-    constraints: NumberConstraints | None = None
+    pieces: Pieces | None = None  # what is known of the intersection as a union of ranges
     others: list[Regex] = []
     for part in parts:
-        known = constraints_of(part)
-        joint = known if constraints is None or known is None else conjunction(constraints, known)
+        known = _ranges(part)
+        joint = known if pieces is None or known is None else _conjunctions(pieces, known)
         if joint is None:
             others.append(part)
         else:
-            constraints = joint
-    if constraints is not None and len(others) == 1 and (union := _single_values(others[0])):
-        one = language_for(constraints)
-        return alt(*(number_intersection(one, part) for part in union))
+            pieces = joint
+    if pieces is not None:
+        pieces, others = _without_ranges(pieces, others)
+    if pieces is not None and len(pieces) != 1:
+        return alt(*(number_intersection(language_for(piece), *others) for piece in pieces))
+    constraints = None if pieces is None else pieces[0]
     whole = ANY if constraints is None else language_for(constraints)
     if whole is JSON_NUMBER and not all(isinstance(part, Not) for part in others):
         whole = ANY  # other languages of this module are within that of all numbers
@@ -113,14 +119,71 @@ def _spellings_within(listed: list[str], languages: list[Regex]) -> Iterator[str
                 break
 
 
-def _single_values(language: Regex) -> list[Regex]:
-    """The parts of a union if each is a single value, else none."""
+def _ranges(language: Regex) -> Pieces | None:
+    """The constraints of the ranges of which a language is the union; None if it is none."""
     found: list[Regex] = []
-    for part in number_alternatives(language) if isinstance(language, Alt) else ():
+    for part in number_alternatives(language):
         others = isinstance(part, Alt) and constraints_of(part) is None
         found += part.parts if isinstance(part, Alt) and others else (part,)
-    constraints = [*map(constraints_of, found)]
-    return found if all(one is not None and is_single(one) for one in constraints) else []
+    constraints = [constraints_of(part) for part in found]
+    return None if None in constraints else [one for one in constraints if one is not None]
+
+
+def _conjunctions(some: Pieces, others: Pieces) -> Pieces | None:
+    """The ranges that two unions of ranges have in common; None where they would be many."""
+    if min(len(some), len(others)) > 1 and len(some) * len(others) > MOST_PIECES:
+        return None
+    joint = [conjunction(one, other) for one in some for other in others]
+    known = [one for one in joint if one is not None and language_for(one) is not EMPTY]
+    return None if None in joint else known
+
+
+def _without_ranges(pieces: Pieces, others: list[Regex]) -> tuple[Pieces, list[Regex]]:
+    """Cut from ranges those that others rule out, and drop these.
+
+    That is exact where what is ruled out are all values between two ends that the ranges may have.
+    """
+    left = []
+    for other in others:
+        ruled_out = _ranges(other.body) if isinstance(other, Not) else None
+        cut = None if ruled_out is None else _cut(pieces, ruled_out)
+        if cut is None:
+            left.append(other)
+        else:
+            pieces = cut
+    if len(left) < len(others):
+        strict = min((2 if one.modulus else int(_has_ends(one)) for one in pieces), default=2)
+        left = [other for other in left if other not in map(spelled, range(strict + 1))]
+    return pieces, left
+
+
+def _cut(pieces: Pieces, ruled_out: Pieces) -> Pieces | None:
+    """Ranges without the values in others; None where these are not ranges again, or many."""
+    for other in ruled_out:
+        (low, low_open, high, high_open), step = other.ends, _step(other)
+        if other.spelling != "any" or (step and any(_step(one) % step or not one.modulus for one in pieces)):
+            return None
+        if not all(_has_ends(one) or one.modulus or _has_ends(other) for one in pieces):
+            return None
+        sides = [NumberConstraints((None, False, low, not low_open), 0, 0, "any")] * (low is not None)
+        if high is not None:
+            sides.append(NumberConstraints((high, not high_open, None, False), 0, 0, "any"))
+        cut = _conjunctions(pieces, sides) if sides else []
+        if cut is None or len(cut) > max(MOST_PIECES, len(pieces)):
+            return None
+        pieces = cut
+    return pieces
+
+
+def _step(constraints: NumberConstraints) -> Fraction:
+    """The distance of the multiples that a range has; 0 where it has all numbers."""
+    return Fraction(constraints.modulus, 10**constraints.scale)
+
+
+def _has_ends(constraints: NumberConstraints) -> bool:
+    """Whether a range has ends beside which only some spellings are told apart (`spelled`)."""
+    low, low_open, high, high_open = constraints.ends
+    return bool(low or high or low_open or high_open)
 
 
 def number_complement(language: Regex) -> Regex:
@@ -133,6 +196,11 @@ def number_complement(language: Regex) -> Regex:
     if language is EMPTY or language is JSON_NUMBER:
         return EMPTY if language is JSON_NUMBER else JSON_NUMBER
     widened = _any_spelling(language)
+    ranges = _ranges(widened)
+    if ranges is not None and all(map(_has_ends, ranges)):
+        left = _cut([constraints_of(JSON_NUMBER)], ranges)
+        if left is not None:
+            return alt(*map(language_for, left))
     return intersect(spelled(_strictness(widened)), complement(widened))
 
 

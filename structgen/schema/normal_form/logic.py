@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations, islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from structgen.regular.numbers.set_operations import number_complement, number_i
 from structgen.regular.regex import (
     ANY,
     EMPTY,
+    Regex,
     alt,
     complement,
     intersect,
@@ -219,14 +221,23 @@ def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -
     """Whether it is certain that no value fits both, comparing required children `depth` deep."""
     if (a.null and b.null) or (a.true and b.true) or (a.false and b.false):
         return False
-    numbers, strings = (a.number, b.number), (a.string, b.string)
-    if EMPTY not in numbers and not number_intersection(*numbers).is_empty():
-        return False
-    if EMPTY not in strings and not intersect(*strings).is_empty():
+    if _share_numbers(a.number, b.number) or _share_strings(a.string, b.string):
         return False
     if not all(_arrays_differ(x, y, peek, depth) for x in a.arrays for y in b.arrays):
         return False
     return all(_objects_differ(x, y, peek, depth) for x in a.objects for y in b.objects)
+
+
+@lru_cache(maxsize=4096)
+def _share_numbers(a: Regex, b: Regex) -> bool:
+    """Whether some number is in both languages. Many pairs of branches have the same two."""
+    return EMPTY not in (a, b) and not number_intersection(a, b).is_empty()
+
+
+@lru_cache(maxsize=4096)
+def _share_strings(a: Regex, b: Regex) -> bool:
+    """Whether some string is in both languages."""
+    return EMPTY not in (a, b) and not intersect(a, b).is_empty()
 
 
 def _exclude(a: Expr, b: Expr, peek: Peek, depth: int) -> bool:
