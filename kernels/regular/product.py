@@ -86,8 +86,8 @@ def follows(formula, ends, row, stack):  # type: ignore[no-untyped-def]
 
     Parts of the row that do not matter for that are set to 0. formula: int32[D, 2], in postfix
     order: a part, or AND, OR, NOT with how many of the results before it are joined; or, last,
-    BESIDE for several formulas of which each matters. ends: see `sub_automata.Nodes`; 2 is set where
-    any text may follow.
+    BESIDE for several formulas of which each matters. ends: see `sub_automata.Nodes`; 2 is set
+    where any text may follow.
     """
     top = 0
     for i in range(formula.shape[0]):

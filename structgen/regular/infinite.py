@@ -57,6 +57,9 @@ def members(language: Regex) -> list[str] | None:
         return language.members()
     if is_single(language):
         return [text_of(language)]  # of one without letters, too
+    if isinstance(language, Alt):  # a list with words of a single letter
+        lists = [*map(members, language.parts)]
+        return None if None in lists else sorted({x for words in lists for x in words or ()})
     return [] if language is EMPTY else None
 
 
@@ -179,6 +182,8 @@ def _leaves_some_letter(parts: tuple[Regex, ...]) -> bool:
 
 def _is_opened(part: Regex) -> bool:
     """Whether any text may follow each word of a language."""
+    if isinstance(part, Alt):
+        return all(map(_is_opened, part.parts))
     return part is ANY or (isinstance(part, Concat) and part.plain and part.ends_in_anything)
 
 

@@ -367,6 +367,18 @@ def test_unsatisfiable_constraints_give_the_empty_language(rules: Rules) -> None
     assert number_language(**rules).is_empty()
 
 
+def test_ranges_less_ranges_are_ranges() -> None:
+    """So a chain of bounds, each beside the negation of the next, stays as simple as one bound."""
+    low, high = number_language(minimum=3), number_language(exclusive_minimum=7)
+    between = number_intersection(low, number_complement(high))
+    assert between is number_language(minimum=3, maximum=7)
+    whole = number_intersection(number_language(integer=True), between)
+    assert whole is number_language(integer=True, minimum=3, maximum=7)
+    outside = number_intersection(number_complement(between), number_language(maximum=20))
+    parts = number_language(exclusive_maximum=3), number_language(exclusive_minimum=7, maximum=20)
+    assert outside is alt(*parts)
+
+
 def reachable(language: Regex, limit: int) -> dict[Regex, str]:
     """Up to `limit` nodes that steps lead to, dead ones included, each with one text to it."""
     found = {language: ""}

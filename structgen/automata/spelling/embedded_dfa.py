@@ -236,7 +236,9 @@ class EmbeddedDfa:
 class EmbeddedVectorDfa(EmbeddedDfa):
     """An embedded DFA that reads several expressions side by side."""
 
-    def __init__(self, automaton: VectorAutomaton | VectorProduct, text: Text, q: int, place: int) -> None:
+    def __init__(
+        self, automaton: VectorAutomaton | VectorProduct, text: Text, q: int, place: int
+    ) -> None:
         """See `EmbeddedDfa`."""
         super().__init__(automaton, text, q, place)
         self._outcomes = automaton.outcomes.listed

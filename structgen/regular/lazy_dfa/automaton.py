@@ -99,6 +99,7 @@ from structgen.regular.lazy_dfa.vectors import (
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
+MOST_AHEAD = 5 * AHEAD  # states that these lead to, of expressions side by side
 FEW_AHEAD = 24  # the same of what takes longer: formats with costly states
 MOST_BESIDE = 64  # alternatives of a union that are read side by side
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
@@ -266,13 +267,21 @@ def explore_ahead(regex: Regex) -> None:
 
 
 def explore_vector_ahead(vector: Vector) -> None:
-    """Explore some states of the DFA that reads several expressions side by side."""
+    """Explore some states of the DFA that reads several expressions side by side.
+
+    Raises BudgetError where each leads to many others, as patterns with wildcards inside do.
+    """
     automaton = vector_automaton(vector)
     if automaton is None:  # texts are read by derivatives: see whether these take too long
         _derive_ahead(vector)
     elif not automaton.known:
         with automaton.lock:
             automaton.explore_near(AHEAD)
+        if automaton.size > MOST_AHEAD:
+            raise BudgetError(
+                "a text may match patterns beside each other in too many ways",
+                hint="use fewer patterns, or patterns without wildcards inside",
+            )
 
 
 def _derive_ahead(vector: Vector) -> None:

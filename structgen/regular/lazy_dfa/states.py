@@ -73,9 +73,9 @@ class RegexAutomaton(ABC):
     - 1, ascending. loops: int64[made], a set of byte groups (`byte_groups`), and often:
     uint8[made], how many characters of these groups may follow in any order; 255 for any number, 0
     where nothing is known. A trie walk skips whole subtrees with these two. came: int32[made, 2],
-    the state and code point by which each was found first; (0, 0) for the start. ends: uint16[made],
-    0 where the text may not end, else which outcome its end has (1 if there is only one). endless:
-    uint8[made], 1 where any text may follow. The arrays may be longer than said here.
+    the state and code point by which each was found first; (0, 0) for the start. ends:
+    uint16[made], 0 where the text may not end, else which outcome its end has (1 if there is only
+    one). endless: uint8[made], 1 where any text may follow. The arrays may be longer than that.
     """
 
     loops_are_final = False  #: `loops` and `often` of a state never change once it is explored

@@ -78,18 +78,18 @@ class SideBySidePositions(Positions):
 class Outcomes:
     """Codes for the outcomes of texts that are read in several expressions: which they are in.
 
-    listed: for each code from 1 on, the expressions, as far as met. 0 is for texts in none. open_ended:
-    the code of being in the only open-ended expression alone (`nodes.open_ended_index`); 0 if there
-    is no such expression.
+    listed: for each code from 1 on, the expressions, as far as met. 0 is for texts in none. place,
+    open_ended: the index of the only open-ended expression (`nodes.open_ended_index`), and the code
+    of being in it alone; None and 0 if there is no such expression.
     """
 
     def __init__(self, vector: Vector) -> None:
         self._codes: dict[Outcome, int] = {}
         self.listed: list[Outcome] = []
         self.place = open_ended_index(vector)
-        self.open_ended = (
-            0 if self.place is None else self._code(tuple(i == self.place for i in range(len(vector))))
-        )
+        self.open_ended = 0
+        if self.place is not None:
+            self.open_ended = self._code(tuple(i == self.place for i in range(len(vector))))
 
     def _code(self, outcome: Outcome) -> int:
         code = self._codes.setdefault(outcome, len(self._codes) + 1)
@@ -214,9 +214,9 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
 
 
 def is_better_apart(vector: Vector) -> bool:
-    """Whether derivatives of the languages, or an automaton of the last one left, take less than one.
+    """Whether languages are read faster by derivatives, or one of them is soon alone.
 
-    So do derivatives of plain languages, unless all texts stand beside languages that are anchored.
+    So are plain languages, unless all texts stand beside languages that are anchored.
     """
     if all(language.plain for language in vector):
         return not _are_anchored(vector)

@@ -43,10 +43,10 @@ from structgen.regular.numbers.language import (
 )
 from structgen.regular.numbers.range import Range
 
-
 MOST_PIECES = 64  # ranges that one language is known to be the union of
 
 Pieces = list[NumberConstraints]
+ALL = NumberConstraints((None, False, None, False), 0, 0, "any")
 
 
 def number_intersection(*languages: Regex) -> Regex:
@@ -161,13 +161,17 @@ def _cut(pieces: Pieces, ruled_out: Pieces) -> Pieces | None:
     """Ranges without the values in others; None where these are not ranges again, or many."""
     for other in ruled_out:
         (low, low_open, high, high_open), step = other.ends, _step(other)
-        if other.spelling != "any" or (step and any(_step(one) % step or not one.modulus for one in pieces)):
+        if step and not all(one.modulus and not _step(one) % step for one in pieces):
+            return None
+        if other.spelling != "any":
             return None
         if not all(_has_ends(one) or one.modulus or _has_ends(other) for one in pieces):
             return None
-        sides = [NumberConstraints((None, False, low, not low_open), 0, 0, "any")] * (low is not None)
+        sides = []
+        if low is not None:
+            sides.append(ALL._replace(ends=(None, False, low, not low_open)))
         if high is not None:
-            sides.append(NumberConstraints((high, not high_open, None, False), 0, 0, "any"))
+            sides.append(ALL._replace(ends=(high, not high_open, None, False)))
         cut = _conjunctions(pieces, sides) if sides else []
         if cut is None or len(cut) > max(MOST_PIECES, len(pieces)):
             return None
@@ -198,7 +202,7 @@ def number_complement(language: Regex) -> Regex:
     widened = _any_spelling(language)
     ranges = _ranges(widened)
     if ranges is not None and all(map(_has_ends, ranges)):
-        left = _cut([constraints_of(JSON_NUMBER)], ranges)
+        left = _cut([ALL], ranges)
         if left is not None:
             return alt(*map(language_for, left))
     return intersect(spelled(_strictness(widened)), complement(widened))
@@ -214,7 +218,7 @@ def has_infinitely_many_values(language: Regex) -> bool:
 
 
 def has_single_values(node: Regex) -> bool:
-    """Whether a number language, or what is left of one, is made of single values, or excludes one."""
+    """Whether a number language, or what is left of one, has or excludes single values."""
     if isinstance(node, Not):
         return has_single_values(node.body)
     if isinstance(node, Alt | And):

@@ -1,14 +1,16 @@
 """The matcher that enforces `contains`, `minContains` and `maxContains`: it counts items that fit.
 
-Where an item may be one of those that are counted there are two transitions, with the counted child
-and without, and the machine follows both (as an NFA does). Whether enough items can still come, and
-at what cost, is a shortest path through the progresses to come (Dijkstra 1959).
+Where items may be as many as they like, an item is observed: when it has been read it is known what
+it counts for. Else, where an item may be one of those that are counted there are two transitions,
+with the counted child and without, and the machine follows both (as an NFA does). Whether enough
+items can still come, and at what cost, is a shortest path through the progresses to come (Dijkstra
+1959).
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count as numbered
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 MAX_STEPS = 20_000  # of one search for the rest of an array
+FEW_COUNTED = 6  # counted children of which items are looked for that fit several
 
 Counts = tuple[int, ...]  # for each of `ArrayAlt.contains`, how many items have fitted
 
@@ -32,7 +35,8 @@ class ItemProgress(NamedTuple):
 
     read: number of items. counts: for each counted child, how many items fit. values: those read,
     where items must differ or repeat. repeat_found: whether two items were equal, where some must
-    be. texts_compared: whether the engine keeps strings from coming twice.
+    be. texts_compared: whether the engine keeps strings from coming twice. observed: the counted
+    children that the item being read may fit, by index.
     """
 
     read: int
@@ -40,6 +44,7 @@ class ItemProgress(NamedTuple):
     values: frozenset[Value] = frozenset()
     repeat_found: bool = False
     texts_compared: bool = False
+    observed: tuple[int, ...] = ()
 
 
 class ContainsMatcher(ArrayMatcher):
@@ -65,12 +70,17 @@ class ContainsMatcher(ArrayMatcher):
             return count + 1
         return min(count + 1, max(self.alt.least, self.stable))
 
-    def choices(self, index: int, counts: Counts) -> Iterator[tuple[Expr, Counts]]:
-        """The choices for item `index`: what it must fit, and the counts after it."""
+    def choices(
+        self, index: int, counts: Counts, wanted: int | None = None
+    ) -> Iterator[tuple[Expr, Counts]]:
+        """The choices for item `index`: what it must fit, and the counts after it.
+
+        wanted: the counted child that it has to fit, if any.
+        """
         if self.alt.most is not None and index >= self.alt.most:
             return
         choices: list[tuple[Expr, Counts]] = [(self.child(index), ())]
-        for c, have in zip(self.alt.contains, counts, strict=True):
+        for at, (c, have) in enumerate(zip(self.alt.contains, counts, strict=True)):
             # once there are enough, an item counts only if there can be too many
             matters = index >= c.start and (c.most is not None or have < c.least)
             room = c.most is None or have < c.most
@@ -81,7 +91,7 @@ class ContainsMatcher(ArrayMatcher):
                     longer.append((claimed, (*found, have + 1)))
                 if not matters:
                     longer.append((child, (*found, have)))
-                elif claimed != child:
+                elif claimed != child and at != wanted:
                     # below `least` an item that fits need not be counted, but one too many must be
                     negated = self._costs.negation(c.child) if c.most is not None else ()
                     longer.append((conjoin(child, negated), (*found, have)))
@@ -95,11 +105,46 @@ class ContainsMatcher(ArrayMatcher):
 
     def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
         """See `ArrayMatcher.transitions`."""
+        if self._is_observed:
+            return [self._observing(at)]
         found = (
             Transition(child, ItemProgress(self.advance(at.read), counts))
             for child, counts in self.choices(*at[:2])
         )
         return [transition for transition in found if self.is_viable(transition)]
+
+    @cached_attribute
+    def _is_observed(self) -> bool:
+        """Whether items need only be observed: whatever they are, others may always follow."""
+        last, possible = self.child(self.stable), self._costs.satisfiable
+        return (
+            self.most is None
+            and all(c.most is None for c in self.alt.contains)
+            and all(possible(conjoin(last, c.child)) for c in self.alt.contains)
+        )
+
+    def _observing(self, at: ItemProgress) -> Transition:
+        """The transition with any item, which is observed as far as that matters."""
+        child = self.child(at.read)
+        counts, observed = [*at.counts], dict[int, Expr]()
+        for i, c in enumerate(self.alt.contains):
+            if at.read >= c.start and counts[i] < c.least:
+                counted = conjoin(child, c.child)
+                if counted == child:
+                    counts[i] += 1
+                elif not self._is_plainly_empty(counted):
+                    observed[i] = counted
+        after = ItemProgress(self.advance(at.read), tuple(counts), observed=tuple(observed))
+        return Transition(child, after, tuple(observed.values()))
+
+    def resolve(self, at: ItemProgress, known: tuple[bool, ...]) -> ItemProgress:  # type: ignore[override]
+        """See `ArrayMatcher.resolve`: what was observed is counted."""
+        if not at.observed:
+            return at
+        counts = [*at.counts]
+        for i, fits in zip(at.observed, known, strict=True):
+            counts[i] += fits
+        return at._replace(counts=tuple(counts), observed=())
 
     def is_viable(self, transition: Transition) -> bool:
         """Whether some item fits, and the array can be finished then."""
@@ -185,15 +230,22 @@ class ContainsMatcher(ArrayMatcher):
         """The bytes of one more item in a search, and the state after it.
 
         Where all items are treated alike their order makes no difference: of what must still be
-        found the first is next, or a search would look at the items in every order.
+        found the first is next, or a search would look at the items in every order. Of many counted
+        children each gets an item of its own, as those that fit several would be too many.
         """
         index, counts = state
         wanted = zip(self.alt.contains, counts, strict=True)
         missing = (at for at, (c, have) in enumerate(wanted) if have < c.least)
         first = next(missing, None) if index >= self.stable else None
-        for child, after in self.choices(index, counts):
-            waits = first is not None and after[first] == counts[first]
-            cost = None if waits else cost_of(child)
+        plain = self.alt.most is None and all(c.most is None for c in self.alt.contains)
+        if first is not None and plain and len(counts) > FEW_COUNTED:
+            alone = conjoin(self.child(index), self.alt.contains[first].child)
+            one_more = (*counts[:first], counts[first] + 1, *counts[first + 1 :])
+            choices: Iterable[tuple[Expr, Counts]] = [(alone, one_more)]
+        else:
+            choices = self.choices(index, counts, first)
+        for child, after in choices:
+            cost = cost_of(child)
             if cost is not None:
                 yield cost, (self.advance(index), after)
 

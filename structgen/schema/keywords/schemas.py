@@ -208,7 +208,9 @@ class Schemas(Subschemas):
             form = self.expand(entry)
             costly.append((entry, form))
             joined.update(dict.fromkeys(_shared_children(form)))
-            for child in children_of(form):
+            # an item that is one too many has to fit a negation
+            limited = (c.child for a in form.arrays for c in a.contains if c.most is not None)
+            for child in (*children_of(form), *map(self.negation, limited)):
                 for atom in child:
                     if atom not in atoms:
                         atoms.add(atom)

@@ -34,6 +34,7 @@ from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
 
 MAX_VALUES = 2000  # listed of one expression
+MAX_NESTED = 8  # questions of `surely_infinite` that lead to each other
 
 
 class FiniteValues(Costs):
@@ -46,6 +47,7 @@ class FiniteValues(Costs):
         #: by expression: a number, and all values if these are fewer, else None
         self._domains: dict[Expr, tuple[int, list[Value] | None]] = {}
         self._infinite: dict[NormalForm, bool] = {}
+        self._being_counted: set[NormalForm] = set()  # by `surely_infinite`
         self._listing: set[Expr] = set()  # expressions whose values are being listed
 
     @abstractmethod
@@ -75,10 +77,20 @@ class FiniteValues(Costs):
         return found if found is not None and len(found) < wanted else None
 
     def surely_infinite(self, form: NormalForm) -> bool:
-        """Whether infinitely many values certainly fit a normal form."""
-        if form not in self._infinite:
-            self._infinite[form] = _surely_infinite(self, form)
-        return self._infinite[form]
+        """Whether infinitely many values certainly fit a normal form.
+
+        Where it is asked while that is being found out, or too deep within such questions, no.
+        """
+        if form in self._infinite:
+            return self._infinite[form]
+        if form in self._being_counted or len(self._being_counted) >= MAX_NESTED:
+            return False
+        self._being_counted.add(form)
+        try:
+            found = self._infinite[form] = _surely_infinite(self, form)
+        finally:
+            self._being_counted.discard(form)
+        return found
 
 
 def _distinct_values(costs: FiniteValues, expr: Expr, wanted: int) -> list[Value] | None:

@@ -31,6 +31,7 @@ from structgen.schema.objects.clauses import (
     greedily_completes,
     matches_key,
 )
+from structgen.schema.objects.deciding_values import parted
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
@@ -186,6 +187,21 @@ class ClauseMatcher(ObjectMatcher):
         # else it is asked what is left at worst
         if ways is None and not can_finish(fresh(p.rest for p in pending)):
             possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
+            parts = None
+            if not any(p.universals for p in pending):
+                parts = parted(child, possible, self._costs)
+            if parts is not None:
+                by_rests: dict[tuple[Clause, ...], list[Expr]] = {}
+                for values, held in parts:
+                    by_rests.setdefault(tuple(fresh(_rests(pending, held))), []).append(values)
+                return [
+                    Transition(
+                        self._costs.union(tuple(values)),
+                        after.with_open_clauses((*after.open_clauses, *left)),
+                    )
+                    for left, values in by_rests.items()
+                    if can_finish([*left])
+                ]
             ways = _fewest(
                 possible, _needed(pending), lambda fits: can_finish(fresh(_rests(pending, fits)))
             )

@@ -3,17 +3,23 @@
 Conditions on a tag are clauses such as "the tag is not 'a', or ...". If all that pending clauses
 ask of a value is to be, or not to be, one of some constants, then each constant has one outcome,
 and so have all other values together. So there are no more outcomes than constants and one.
+
+Other conditions on scalars, as bounds of a version or beginnings of a name, mostly cut the values
+into few parts as well (`parted`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
+from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Value
+
+FEW_PARTS = 16  # into which a few conditions may cut the values
 
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
 
@@ -76,6 +82,38 @@ class DecidingValues:
         for outcome, values in by_outcome.items():
             fitting = costs.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)
+
+
+def parted(
+    child: Expr, conditions: Sequence[Expr], costs: Costs
+) -> list[tuple[Expr, frozenset[Expr]]] | None:
+    """The parts into which conditions cut the values that fit `child`, each with those that hold.
+
+    None where they are not about scalars only, or the parts are many more than the conditions.
+    """
+    if not all(_is_about_scalars(costs.normal_form_of(x)) for x in (child, *conditions)):
+        return None
+    parts: list[tuple[Expr, frozenset[Expr]]] = [(child, frozenset())]
+    for x in conditions:
+        halves = []
+        for values, held in parts:
+            inside, outside = conjoin(values, x), conjoin(values, costs.negation(x))
+            if not costs.satisfiable(inside):
+                halves.append((values, held))
+            elif not costs.satisfiable(outside):
+                halves.append((values, held | {x}))
+            else:
+                halves += [(inside, held | {x}), (outside, held)]
+        parts = halves
+        if len(parts) > 2 * len(conditions) + FEW_PARTS:
+            return None
+    return parts
+
+
+def _is_about_scalars(form: NormalForm) -> bool:
+    """Whether a normal form says of arrays and objects only whether they fit."""
+    arrays, objects = form.arrays, form.objects
+    return arrays in ((), ANYTHING.arrays) and objects in ((), ANYTHING.objects)
 
 
 def fitting_values(expr: Expr) -> Fitting | None:

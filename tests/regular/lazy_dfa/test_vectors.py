@@ -19,7 +19,7 @@ from structgen.regular.expressions.logic import alt, intersect
 from structgen.regular.lazy_dfa.automaton import block_of, vector_automaton
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.vectors import VectorAutomaton, VectorProduct
-from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, complement, matches, words
+from structgen.regular.regex import ANY, EMPTY, Regex, complement, matches, words
 from structgen.regular.syntax.ecma import parse
 from tests.automata.test_spelling import compare
 from tests.regular.test_regex import PAIRS

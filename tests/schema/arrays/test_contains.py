@@ -63,6 +63,24 @@ def test_tags_come_in_any_order() -> None:
     laws.accepts_exactly(constraint, texts, json_decider(schema))
 
 
+def test_many_found_in_one_item() -> None:
+    """Or in several; what an item counts for is known when it has been read."""
+    count = 12
+    found = [{"contains": {"type": "array", "contains": {"const": i}}} for i in range(count)]
+    schema = {"type": "array", "allOf": found}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    every = [*range(count)]
+    lists = [
+        [every],
+        [[i] for i in every],
+        [every[:5], 3, every[5:]],
+        [every[1:]],
+        [[1], every],
+        [],
+    ]
+    laws.accepts_exactly(constraint, map(compact, lists), json_decider(schema))
+
+
 def test_the_work_grows_with_the_number_of_tags_not_of_their_sets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

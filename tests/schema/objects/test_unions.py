@@ -256,6 +256,42 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             for key in ("b0", "yes", "no", "one", "two")
         ],
     ),
+    "each version asks for one key more": (
+        {
+            "required": ["version"],
+            "properties": {"version": {"type": "integer", "minimum": 1, "maximum": 12}},
+            "allOf": [
+                {
+                    "if": {"properties": {"version": {"minimum": n}}},
+                    "then": {"required": [f"f{n}"]},
+                    "else": {"not": {"required": [f"f{n}"]}},
+                }
+                for n in range(1, 13)
+            ],
+        },
+        [
+            {"version": n, **{f"f{i}": 1 for i in range(1, count + 1)}}
+            for n, count in ((1, 1), (3, 3), (12, 12), (3, 2), (3, 4), (13, 13))
+        ],
+    ),
+    "beginnings of a name ask for keys": (
+        {
+            "required": ["name"],
+            "properties": {"name": {"type": "string"}},
+            "allOf": [
+                {
+                    "if": {"properties": {"name": {"pattern": f"^{a}[.]"}}},
+                    "then": {"required": [f"of{a}"]},
+                    "else": {"not": {"required": [f"of{a}"]}},
+                }
+                for a in "abcdefgh"
+            ],
+        },
+        [
+            {"name": "c.x", "ofc": 1}, {"name": "cx"}, {"name": "c.x"}, {"name": "c.x", "ofd": 1},
+            {"name": "x", "ofd": 1},
+        ],
+    ),
     "keys evaluated under conditions": (
         {"allOf": SWITCHES[:5], "unevaluatedProperties": False},
         [{"use1": True, "path1": "x"}, {"path1": None}, {"use1": 1}, {"use1": True, "other": 1}],
