@@ -46,12 +46,16 @@ class TrieWalk:
     def parents(self) -> Ints:
         """int32[nodes]: the node above each node, -1 for children of the root."""
         if self._parents is None:
-            parents = np.full(len(self.trie), -1, np.int32)
-            above = np.flatnonzero(self.trie.depth == 1)
-            for depth in range(2, self._depth + 1):
-                nodes = np.flatnonzero(self.trie.depth == depth)
+            depth = self.trie.depth
+            parents = np.full(len(depth), -1, np.int32)
+            by_depth = np.argsort(
+                depth.astype(np.min_scalar_type(self._depth)), kind="stable"
+            ).astype(np.int32)
+            bounds = np.cumsum(np.bincount(depth, minlength=2))
+            for level in range(2, len(bounds)):
+                above = by_depth[bounds[level - 2] : bounds[level - 1]]
+                nodes = by_depth[bounds[level - 1] : bounds[level]]
                 parents[nodes] = above[np.searchsorted(above, nodes) - 1]
-                above = nodes
             self._parents = parents
         return self._parents
 
@@ -69,9 +73,9 @@ class TrieWalk:
         found = self._candidates.get((lasts, firsts))
         if found is None:
             byte = self.trie.byte
-            children = np.flatnonzero(_among(byte, firsts) & (self.parents >= 0))
-            parents = np.unique(self.parents[children])
-            nodes = parents[_among(byte[parents], lasts)].astype(np.int32)
+            goes_on = np.zeros(len(byte) + 1, np.bool_)  # the last entry is for -1
+            goes_on[self.parents[_among(byte, firsts)]] = True
+            nodes = np.flatnonzero(goes_on[:-1] & _among(byte, lasts)).astype(np.int32)
             found = self._candidates[lasts, firsts] = Candidates(self, nodes)
         return found
 

@@ -31,6 +31,7 @@ from structgen.grammar.terminals.leftmost_first import MatchState
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import has_assertions
 from structgen.regular.charset import NONE, CharSet, union_all
+from structgen.regular.expressions.borders import UndecidedError, last_moves
 from structgen.regular.expressions.nodes import (
     Alt,
     Chars,
@@ -51,12 +52,13 @@ from structgen.regular.regex import (
     repeat,
     words,
 )
-from structgen.spec.base import MachineSpec
+from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.util.bits import ones
 
 MANY_STATES = 256  # of a terminal; about, by the characters that are written in it
 FEW_WRITTEN = 8  # characters behind something endless that cannot be many states
 MOST_STATES = 256  # byte states that are looked at where few characters may be many states
+CONTINUING = frozenset(range(0x80, 0xC0))  # the last byte of a character that is not ASCII
 LONG_LIST = 16  # terminals that are alternatives of one rule
 
 
@@ -71,6 +73,15 @@ class LazyText(MachineSpec):
     def machine(self) -> Machine[Any]:
         """See `MachineSpec.machine`."""
         return TextMachine(self.texts, self.shown)
+
+    def last_bytes(self) -> frozenset[int]:
+        """See `Spec.last_bytes`."""
+        try:
+            ranges = union_all([last for _, last in last_moves(self.texts)]).ranges
+        except UndecidedError:
+            return ANY_BYTE
+        found = {byte for low, high in ranges for byte in range(low, min(high, 0x7F) + 1)}
+        return frozenset(found) | (CONTINUING if any(high > 0x7F for _, high in ranges) else set())
 
     def to_json(self) -> dict[str, Any]:
         """A grammar has it as a terminal, from which it is made again."""

@@ -13,8 +13,9 @@ import structgen as sg
 from structgen.automata.pushdown.engine import Engine
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.embedded.automaton import NestingAutomaton
-from structgen.grammar.transforms.lazy_terminals import with_lazy_terminals
+from structgen.grammar.transforms.lazy_terminals import LazyText, with_lazy_terminals
 from structgen.grammar.transforms.regular import regular_language
+from structgen.masks.trie_walk import TrieWalk
 from structgen.regular.regex import EMPTY
 
 NAMES = [f"name-{i * 7919 % 1000:03d}" for i in range(300)]
@@ -175,3 +176,30 @@ def test_small_grammars_stay_as_they_are() -> None:
     rules = with_lazy_terminals(sg.Lark('start: "a" | start "b"').rules())
     assert all(terminal.nested is None for terminal in rules.terminals.values())
     assert regular_language(rules) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lasts"),
+    [
+        ('"[^"]{0,300}"[ \\n]{0,20}', b'" \n'),
+        ("[a-z]{9}(x|yz)?", bytes(range(ord("a"), ord("z") + 1))),
+        ("(ab|cd){1,9}|e?", b"bde"),
+        ("[ä-ü]{3}", bytes(range(0x80, 0xC0))),
+    ],
+)
+def test_what_texts_end_with_is_known(pattern: str, lasts: bytes) -> None:
+    """Whatever a token has behind other bytes is not looked at for the end of a text."""
+    language = sg.Regex(pattern).language()
+    assert language is not None
+    assert LazyText(language, "").last_bytes() == {*lasts}
+
+
+def test_candidates_are_the_nodes_between_two_bytes() -> None:
+    """Those with a byte of the first set above one of the second; and the nodes above all nodes."""
+    tokens = [b"<end>", b"a", b"ab", b"abc", b"b a", b"bb", b"ba", b"c" * 300, b"cb"]
+    walk = TrieWalk(sg.Vocabulary(tokens, eos_ids=[0]))
+    paths = [walk.path(node) for node in range(len(walk.trie))]
+    assert {*paths} == {t[:n] for t in tokens[1:] for n in range(1, len(t) + 1)}
+    found = walk.candidates(frozenset(b"ab"), frozenset(b"bc "))
+    wanted = {p[:-1] for p in paths if len(p) > 1 and p[-2] in b"ab" and p[-1] in b"bc "}
+    assert [walk.path(node) for node in found.nodes.tolist()] == sorted(wanted)
