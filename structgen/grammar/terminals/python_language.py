@@ -5,6 +5,9 @@ Where that order decides which text is matched, see `leftmost_first`.
 
 from __future__ import annotations
 
+from re import _constants as sre
+
+from structgen.grammar.terminals.python_chars import literal_set
 from structgen.grammar.terminals.python_regex import (
     Branch,
     End,
@@ -29,6 +32,11 @@ def language_of(node: Node) -> Regex:
     if isinstance(node, Look | End):
         translated = ecma.Sequence((translated, ANY))
     return ecma.translate(translated, anchored=True)
+
+
+def in_any_case(text: str) -> Regex:
+    """The texts that a literal matches where case does not matter."""
+    return concat(*(chars(literal_set(ord(char), sre.SRE_FLAG_IGNORECASE)) for char in text))
 
 
 def lookbehind_language(look: Look) -> Regex:

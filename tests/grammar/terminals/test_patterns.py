@@ -18,7 +18,7 @@ from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_end
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import LONG_LIST, Matches, matches_behind, matches_of
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
-from structgen.grammar.terminals.python_language import lookbehind_language
+from structgen.grammar.terminals.python_language import in_any_case, lookbehind_language
 from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse, parsed
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import Regex, matches
@@ -416,3 +416,15 @@ def test_what_re_warns_of_is_kept_from_the_user(pattern: str) -> None:
     with warnings.catch_warnings(), suppress(re.error):
         warnings.simplefilter("error")
         parsed(pattern)
+
+
+@given(
+    st.text(
+        "abkKs\u017f\u0130\u0131Ii1_-. \u00dfS\u03a3\u03c2\u00b5\u01c5\ud800#\\][",
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_literals_in_any_case_are_as_patterns_have_them(text: str) -> None:
+    """With letters that fold in odd ways, and what no text holds."""
+    assert in_any_case(text) is matches_of(f"(?i:{re.escape(text)})").language

@@ -51,6 +51,7 @@ from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.readers.lark.trees import named_literals, pattern_of, with_arguments
 from structgen.grammar.terminals.first_match import first_match
 from structgen.grammar.terminals.patterns import Matches, matches_of
+from structgen.grammar.terminals.python_language import in_any_case
 from structgen.grammar.terminals.python_regex import parsed
 from structgen.regular.regex import (
     ANY_CHAR,
@@ -71,6 +72,7 @@ _IGNORED = re.compile(r"__IGNORE_(\d+)")  # as Lark names what `%ignore` has no 
 _WORD = re.compile(r"\w+")
 _TERMINAL = re.compile(r"\s*(_?[A-Z][A-Z_0-9]*)(?:\.-?[0-9]+)?\s*:.*")
 _RANGE = re.compile(r"\[(.)-(.)\]")
+_ANY_CASE = frozenset("i")  # the flags of a literal without case
 MAX_INSTANCES = 20_000  # of rules with a parameter
 _INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
 
@@ -732,6 +734,8 @@ def _matches(pattern: Pattern) -> Matches:
     """The match condition of a terminal: for a literal its text, for a pattern see `matches_of`."""
     if isinstance(pattern, PatternStr) and not pattern.flags:
         return Matches(literal(pattern.value), EMPTY)
+    if isinstance(pattern, PatternStr) and pattern.flags == _ANY_CASE:
+        return Matches(in_any_case(pattern.value), EMPTY)
     found = matches_of(pattern.to_regexp())
     language: Regex = found.language
     fixed = language.plain and language.shortest == language.longest
