@@ -12,6 +12,8 @@ from lark import GrammarError, Token, Tree, load_grammar
 from lark.exceptions import UnexpectedInput
 from lark.grammar import Symbol
 
+from structgen.grammar.readers.lark.files import Files
+from structgen.grammar.readers.lark.loading import definitions_of
 from structgen.grammar.readers.lark.syntax import NoGrammarError, statements_of
 from structgen.grammar.readers.lark.trees import pattern_at
 from structgen.grammar.shipped import NAMES
@@ -100,3 +102,25 @@ def test_literals_are_the_patterns_that_lark_makes_of_them(form: str, inside: st
     found = pattern_at(Tree("literal", [token]))
     assert found == wanted
     assert found.raw == wanted.raw
+
+
+def test_what_is_imported_is_renamed_as_lark_does_it() -> None:
+    """Rules with parameters, terminals in terminals, names with an underscore, files in files."""
+    texts = {
+        "inner.lark": "pair{a, b}: a X b -> named\n_seq{x}: (x | _none)+\n_none: Y\nX.2: /x/ Y~2\n"
+        "%import .deep.Y\n",
+        "deep.lark": 'Y: "y" _Z\n_Z: "z"i\n',
+    }
+    main = 'start: pair{"a", _seq} _seq{X} Y\n%import inner (pair, _seq, X)\n%import deep.Y\n'
+
+    def load(_: str | None, path: str) -> tuple[str, str]:
+        return path, texts[path]
+
+    builder = load_grammar.GrammarBuilder(import_paths=[load])  # type: ignore[list-item]
+    builder.load_grammar(main, "main")
+    wanted, found = builder.build(), definitions_of(main, Files(), load)
+    for built in (wanted, found):
+        built.term_defs = [(str(name), shape(tree), at) for name, (tree, at) in built.term_defs]
+        built.rule_defs = [(str(r[0]), [*map(str, r[1])], shape(r[2])) for r in built.rule_defs]
+    assert sorted(found.term_defs) == sorted(wanted.term_defs)
+    assert sorted(found.rule_defs) == sorted(wanted.rule_defs)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from structgen.errors import SpecError
@@ -68,11 +69,7 @@ class Files:
             return self._stored.get(name)
         folder, _, path = name.partition("/")
         if folder == _LIBRARY:
-            try:
-                data = pkgutil.get_data("lark", f"grammars/{path}")
-            except OSError:
-                return None
-            return None if data is None else data.decode()
+            return _of_library(path)
         if folder in self._folders:
             found = self._folders[folder] / path
         elif self._beside is not None:
@@ -85,3 +82,13 @@ class Files:
             return None
         except UnicodeDecodeError as error:
             raise SpecError(f"the imported grammar {name!r} is not UTF-8") from error
+
+
+@lru_cache(maxsize=64)
+def _of_library(path: str) -> str | None:
+    """The text of a grammar that Lark ships."""
+    try:
+        data = pkgutil.get_data(_LIBRARY, f"grammars/{path}")
+    except OSError:
+        return None
+    return None if data is None else data.decode()

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 from lark import GrammarError as LarkGrammarError
+from lark import Tree
 from lark import lexer as lark_lexer
 from lark import load_grammar as lark_loader
 from lark.exceptions import VisitError
@@ -82,6 +83,20 @@ class _Builder(_LARK.GrammarBuilder):  # type: ignore[misc]
                         name = symbol.name if mangle is None else mangle(symbol.name)
                         self._define(name, symbol.is_term, None)
         self._resolve_terminals()
+
+    def _unpack_definition(self, tree: Any, mangle: Callable[[str], str] | None) -> Any:
+        """See Lark's, which copies a tree before it renames what is in it."""
+        name, is_term, tree, parameters, options = super()._unpack_definition(tree, None)
+        if mangle is None:
+            return name, is_term, tree, parameters, options
+        todo = [tree]
+        for node in todo:
+            for i, child in enumerate(node.children):
+                if isinstance(child, Symbol):
+                    node.children[i] = child.renamed(mangle)  # type: ignore[no-untyped-call]
+                elif isinstance(child, Tree):
+                    todo.append(child)
+        return mangle(name), is_term, tree, tuple(map(mangle, parameters)), options
 
     def _resolve_terminals(self) -> None:
         """Put the trees of terminals in place of their names in other terminals, as Lark does."""

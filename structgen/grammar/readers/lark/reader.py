@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from lark import GrammarError as LarkGrammarError
@@ -47,6 +47,7 @@ from structgen.grammar.readers.lark.files import MAIN, Files
 from structgen.grammar.readers.lark.lalr import lalr_of
 from structgen.grammar.readers.lark.languages import has_marks, language_of_tree, mark_alone
 from structgen.grammar.readers.lark.loading import definitions_of
+from structgen.grammar.readers.lark.source import LarkSource
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.readers.lark.trees import named_literals, pattern_of, with_arguments
 from structgen.grammar.terminals.first_match import first_match
@@ -106,7 +107,7 @@ def read(
         except SpecError as error:
             error.location = error.location or _imported_at(path, text, files)
             raise
-        LarkText(imported, name).check_sizes()
+        _check_sizes(imported, name)
         others = (of for other, of in files.texts.items() if other != name)
         words = {*_WORD.findall("\n".join([text.lark, *others]))}
         return name, _without_unused(imported, words)
@@ -123,6 +124,11 @@ def read(
             hint="define it, and use it where the text may end",
         )
     return replace(grammar, final=final)
+
+
+@lru_cache(maxsize=64)  # of files, which many grammars import
+def _check_sizes(text: str, name: str) -> None:
+    LarkSource(text, name).check_sizes()
 
 
 def _nested_specs(text: LarkText, nested: Callable[[str, str], Spec]) -> dict[str, Spec]:
