@@ -70,6 +70,8 @@ class Finishing:
                 return None
             self._steps += 1
             node, what, between = self._todo.pop()
+            if node.ends:  # as does all that has led to it
+                continue
             if isinstance(node, _Frame):
                 self._go_on(node, what, between)
             else:
@@ -100,14 +102,17 @@ class Finishing:
         if frame is None:
             frame = self._frames[item, between] = _Frame()
             self._reach(frame, item, between)
-        frame.callers.append((caller, then))
         if frame.ends:
             self._succeed(caller)
+            return
+        frame.callers.append((caller, then))
         for found in list(frame.exits):
             self._return(caller, then, found)
 
     def _return(self, caller: _Frame | _Level, then: int, between: Between) -> None:
         """Go on behind an item that has been read."""
+        if caller.ends:
+            return
         if isinstance(caller, _Frame):
             self._reach(caller, then, between)
             return
@@ -129,7 +134,8 @@ class Finishing:
         if item == EMPTY_ITEM:
             if between not in frame.exits:
                 frame.exits[between] = None
-                for caller, then in list(frame.callers):
+                frame.callers = [one for one in frame.callers if not one[0].ends]
+                for caller, then in frame.callers:
                     self._return(caller, then, between)
             return
         for other in of.skips[item]:
