@@ -240,26 +240,34 @@ def intersect(*parts: Regex) -> Regex:
 def _estimated(found: set[Regex]) -> Regex | None:
     """An intersection in which an estimate stands for a part that has one, from below.
 
-    None where there is none, or it is beside a length that makes no difference.
+    None where there is none, or it is beside a length that makes no difference. Unions with
+    sub-automata become unions of intersections, since each alternative may be read in its own way.
     """
-    vast = [part for part in found if any(map(_is_vast, alternatives_of(part)))]
-    if not vast:
-        return None
-    others = found.difference(vast)
-    if len(vast) == len(others) == 1 and is_length_bound(*others):
-        _, low, high = as_repeat(*others)
-        part: Any = vast[0]
-        if isinstance(part, Alt):
-            return alt(*(intersect(one, *others) for one in part.parts))
-        sooner: Regex | None = part.state.within(low, high)
-        return sooner
-    return intersect(*(estimate(part, wide=False) for part in vast), *others)
+    for part in found:
+        vast = [one for one in alternatives_of(part) if _is_vast(one)]
+        if vast and isinstance(part, Alt):
+            others = found - {part}
+            plain = alt(*(one for one in part.parts if one not in vast))
+            return alt(*(intersect(one, *others) for one in (*vast, plain)))
+        if vast and hasattr(vast[0].state, "within"):  # type: ignore[attr-defined]
+            return _beside(part, found - {part})
+    return None
 
 
 def _is_vast(part: Regex) -> bool:
-    return isinstance(part, SubAutomaton) and (
-        hasattr(part.state, "within") and estimate(part, wide=False) is not part
-    )
+    """Whether a part is a sub-automaton that neither lists its states nor says what it reads."""
+    state = part.state if isinstance(part, SubAutomaton) else None
+    return state is not None and not (hasattr(state, "reads") or hasattr(state, "table"))
+
+
+def _beside(part: Any, others: set[Regex]) -> Regex | None:
+    """The texts of a sub-automaton that others have, too, if that is no intersection of them."""
+    if len(others) == 1 and is_length_bound(*others):
+        _, low, high = as_repeat(*others)
+        found: Regex | None = part.state.within(low, high)
+        return found
+    lower = estimate(part, wide=False)
+    return None if lower is part else intersect(lower, *others)
 
 
 @lru_cache(maxsize=4096)

@@ -46,7 +46,7 @@ from typing import Any, cast
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import as_repeat, repeat, repeat_counts, sub_automaton
-from structgen.regular.expressions.logic import alt, intersect
+from structgen.regular.expressions.logic import alt, alternatives_of, intersect
 from structgen.regular.expressions.nodes import (
     ANY,
     ANY_CHAR,
@@ -182,6 +182,14 @@ class AutomatonCache:
         """Whether the automaton of an expression is pinned."""
         return regex in self._pinned
 
+    def pinned_in(self, regex: Regex) -> list[Regex]:
+        """The pinned expressions that an expression is, or is the union of with others."""
+        if regex in self._pinned:
+            return [regex]
+        among = {*alternatives_of(regex)}
+        pinned = (one for one in [*self._pinned] if isinstance(one, Regex))
+        return [one for one in pinned if among.issuperset(alternatives_of(one))]
+
     def prepared(self, regex: Regex) -> tuple[int, tuple[str, ...]]:
         """How the automaton of an expression was prepared; no states and texts if it was not."""
         return self._prepared.get(regex, (0, ()))
@@ -246,11 +254,14 @@ def explore_ahead(regex: Regex) -> None:
     """Explore some states of an intersection whose states are costly.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
-    and of numbers less other numbers. Where a length makes no difference for long, the states of
-    the prepared language are enough.
+    or in a union, and of numbers less other numbers. Where a length makes no difference for long,
+    the states of the prepared language are enough.
     """
-    parts = regex.parts if isinstance(regex, And) else ()
-    prepared = [_cache.prepared(part) for part in parts if _cache.is_pinned(part)]
+    for part in alternatives_of(regex) if isinstance(regex, Alt) else ():
+        if isinstance(part, And):
+            explore_ahead(part)
+    parts = regex.parts if isinstance(regex, And) else (regex,) if isinstance(regex, Alt) else ()
+    prepared = [_cache.prepared(found) for part in parts for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
     less_numbers = any(isinstance(part, Not) and not part.body.plain for part in parts)
     costly = less_numbers or bool(prepared)
