@@ -222,7 +222,7 @@ def intersect(*parts: Regex) -> Regex:
     if EMPTY in found:
         return EMPTY
     if len(found) > 1:
-        sooner = _estimated(found)
+        sooner = None if any(map(_is_short_list, found)) else _estimated(found)
         if sooner is not None:
             return sooner
         found = _merge_conjuncts(found)
@@ -252,6 +252,13 @@ def _estimated(found: set[Regex]) -> Regex | None:
         if vast and hasattr(vast[0].state, "within"):  # type: ignore[attr-defined]
             return _beside(part, found - {part})
     return None
+
+
+def _is_short_list(part: Regex) -> bool:
+    """Whether a part has few members, each of which is tested by itself."""
+    if isinstance(part, Words):
+        return part.high - part.low <= _WORDS_TESTED
+    return text_of(part) != ""
 
 
 def _is_vast(part: Regex) -> bool:
@@ -355,8 +362,8 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
         if text:
             fits = all(other is part or matches(other, text) for other in found)
             return {part} if fits else {EMPTY}
-    listed = next((part for part in found if isinstance(part, Words)), None)
-    if listed is not None and listed.high - listed.low <= _WORDS_TESTED:
+    listed: Any = next((part for part in found if isinstance(part, Words)), None)
+    if listed is not None and _is_short_list(listed):
         kept = texts = listed.members()
         for other in found - {listed}:
             kept = _those_in(kept, other)

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.regular.charset import CharSet, refine
-from structgen.regular.regex import INFINITE, Regex, sub_automaton
+from structgen.regular.expressions.build import repeat_counts
+from structgen.regular.regex import ANY_CHAR, INFINITE, Regex, intersect, sub_automaton
 from structgen.schema.formats.a_labels import (
     ALNUM,
     MOST_MISSING,
@@ -35,6 +36,8 @@ from structgen.schema.formats.a_labels import (
     Code,
     longer_name,
 )
+from structgen.schema.formats.hostnames import MAX_NAME
+from structgen.schema.formats.idn_plain import around_names, plain_names
 from structgen.schema.formats.idna_classes import Letter, classes
 from structgen.schema.formats.idna_limits import DOTS, CodeLimit, LabelLimit, NameLimit
 
@@ -232,6 +235,17 @@ class Label:
         """The length of some text that finishes the name."""
         rules = self.halves[0]
         return int(rules.bound if isinstance(rules, ALabel) else rules.witness)
+
+    @property
+    def estimates(self) -> tuple[Regex, Regex] | None:
+        """See `SubAutomatonState`: of whole names."""
+        return (plain_names(), around_names()) if self == _START else None
+
+    def within(self, low: int, high: int) -> Regex | None:
+        """See `SubAutomatonState`: no name has more than 253 characters."""
+        if low <= 1 and high >= MAX_NAME:
+            return sub_automaton(self)
+        return intersect(plain_names(), repeat_counts(ANY_CHAR, low, high))
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""
@@ -436,6 +450,9 @@ def _coded(code: int, directed: str | None) -> Letters:
     return letters(after, directed)
 
 
+_START = Label((letters(_NOTHING, None), NameLimit(), LabelLimit(), CodeLimit()))
+
+
 def idn_hostname() -> Regex:
     """RFC 5890 section 2.3.2.3, with the sizes of RFC 1035 section 2.3.4 for the A-labels."""
-    return sub_automaton(Label((letters(_NOTHING, None), NameLimit(), LabelLimit(), CodeLimit())))
+    return sub_automaton(_START)
