@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.syntax.unicode import WHITE_SPACE
 
 LINE_FEED = CharSet.chars("\n")
 _CATEGORIES = {
@@ -32,10 +33,7 @@ _UNICODE: dict[str, Callable[[Any], Any]] = {
     r"\w": np.strings.isalnum,
 }
 # Few characters are white space, and no version of Unicode has added one for long.
-_WHITE_SPACE = CharSet.of(
-    [(9, 13), (0x1C, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A),
-     (0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)]
-)  # fmt: skip
+_WHITE_SPACE = WHITE_SPACE | CharSet.of([(0x1C, 0x1F)])
 # What is left out is private, or holds no assigned character yet: no class has any of it.
 _ASSIGNED = ((0, 0xD7FF), (0xF900, 0x33FFF), (0xE0000, 0xE0FFF))
 _ASCII = 128
