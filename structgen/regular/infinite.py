@@ -189,7 +189,7 @@ def _is_opened(part: Regex) -> bool:
 
 def _read(body: Regex) -> CharSet:
     """The letters of a language, without those of an any-text part before or after it."""
-    if isinstance(body, Alt):
+    if isinstance(body, Alt | And):
         return union_all([*map(_read, body.parts)])
     if not (isinstance(body, Concat) and body.ends_in_anything):
         return possible_characters(body)

@@ -72,6 +72,19 @@ def test_a_text_found_anywhere_is_infinite_without_a_walk(monkeypatch: pytest.Mo
     every_prefix_is_infinite.cache_clear()
 
 
+def test_keys_of_some_patterns_but_not_of_two_at_once_are_infinite_without_a_walk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A letter that none of the patterns has may be appended, again and again."""
+    monkeypatch.setattr(infinite, "MANY", -1)
+    monkeypatch.setattr(infinite, "FEW", -1)
+    every_prefix_is_infinite.cache_clear()
+    found = [*map(parse, ("ax", "bx", "cx", "dx"))]
+    both = [intersect(found[0], found[1]), intersect(found[1], found[3])]
+    assert every_prefix_is_infinite(intersect(alt(*found), complement(alt(found[2], *both))))
+    every_prefix_is_infinite.cache_clear()
+
+
 SOME = ["x", "ab", "^[a-z]+$", "^x", "x$", "^(ab|cd+)$", "^.*$", "^[\\s\\S]$", "^.?$"]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from structgen.automata.lexer.lexer import End, LexState, Target, Text, Vector
@@ -36,12 +37,17 @@ class Layout:
 
 
 class Scalar(NamedTuple):
-    """The role of strings and numbers; the terminal says, in bits, which languages they are in."""
+    """The role of strings and numbers; the terminal says, in bits, which forms they fit.
+
+    forms: for each language that they are read in, the forms that have it; () where that is one
+    each, in order.
+    """
 
     quoted: bool
     kind: str = "value"  # of the terminal with which they end
     escapes: bool = True
     surrogates: bool = False
+    forms: tuple[int, ...] = ()
 
     @property
     def recorded(self) -> bool:
@@ -55,6 +61,8 @@ class Scalar(NamedTuple):
 
     def terminal(self, mask: int) -> Hashable:
         """The terminal of a text that is in the languages of a mask."""
+        if self.forms:
+            mask = reduce(or_, (x for i, x in enumerate(self.forms) if mask >> i & 1), 0)
         return self.kind, mask
 
 

@@ -287,7 +287,7 @@ class JsonRules:
         for mask, language in self._in_languages(vector, frame):
             body = sequence(self._language(language, stem, atoms, spelled), end)
             key = spelled, quoted, language
-            yield self._rules.helper(key, stem, body), (role.kind, mask)
+            yield self._rules.helper(key, stem, body), role.terminal(mask)
 
     def _keys(
         self, vector: Vector, role: Key, frame: JsonFrame

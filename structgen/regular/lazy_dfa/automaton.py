@@ -100,6 +100,7 @@ MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced b
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
 MOST_AHEAD = 5 * AHEAD  # states that these lead to, of expressions side by side
+MANY_AHEAD = 2000  # states explored where each takes a search
 FEW_AHEAD = 24  # the same of what takes longer: formats with costly states
 MOST_BESIDE = 64  # alternatives of a union that are read side by side
 DERIVED = 64  # expressions derived ahead where no automaton reads several side by side
@@ -293,6 +294,9 @@ def explore_vector_ahead(vector: Vector) -> None:
                 "a text may match patterns beside each other in too many ways",
                 hint="use fewer patterns, or patterns without wildcards inside",
             )
+        if isinstance(automaton, VectorProduct):  # tokens lead to many of its states
+            with automaton.lock:
+                automaton.explore_near(MANY_AHEAD)
 
 
 def _derive_ahead(vector: Vector) -> None:

@@ -44,7 +44,7 @@ from structgen.regular.lazy_dfa.product import (
 from structgen.regular.lazy_dfa.states import Array
 
 MAX_OUTCOMES = 65_535  # outcomes that `ends` (uint16) can tell apart
-FEW_OUTCOMES = 255  # that position automata may have
+FEW_OUTCOMES = 1000  # that position automata may have
 MAX_ENDLESS = 12  # infinite parts whose 2**n combinations are tried
 WIDE = 6  # expressions side by side from which on stepping through derivatives is slow
 AT_FIRST, LATER = 256, 32  # states that are explored together

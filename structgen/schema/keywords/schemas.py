@@ -52,6 +52,7 @@ MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a 
 MANY_CLAUSES = 16  # from which on keys are explored that they name
 MANY_ENTANGLED = 300  # obligations of the alternatives of an object that is opened ahead
 MAX_OPENED = 16  # objects that are opened ahead
+SOME_PATTERNS = 3  # key patterns of an object that is opened ahead
 FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
 
@@ -252,6 +253,8 @@ class Schemas(Subschemas):
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
                 if len(self.explored) < MAX_OPENED:
                     self.explored.append((form, None))
+            elif _patterns_of(matcher.alt) >= SOME_PATTERNS and len(self.explored) < MAX_OPENED:
+                self.explored.append((form, None))
 
     def _complex_below(
         self, schema: dict[str, Any], place: Place, seen: set[int]

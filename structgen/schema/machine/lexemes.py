@@ -76,15 +76,30 @@ def value_start(
     strings = tuple(form.string for form in vector)
     if any(s is not EMPTY for s in strings):
         surrogates = layout.surrogates and string_kind == "value"
-        role = Scalar(True, string_kind, layout.escapes, surrogates)
-        punctuation.append((ord('"'), Text(strings, role)))
+        languages, forms = _each_once(strings)
+        role = Scalar(True, string_kind, layout.escapes, surrogates, forms)
+        punctuation.append((ord('"'), Text(languages, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)
     found = [comparable(form.number) if captured else form.number for form in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
-    return Either((fork, Text(numbers, Scalar(False, kind))))
+    languages, forms = _each_once(numbers)
+    return Either((fork, Text(languages, Scalar(False, kind, forms=forms))))
+
+
+def _each_once(vector: tuple[Regex, ...]) -> tuple[tuple[Regex, ...], tuple[int, ...]]:
+    """The languages of a vector, each once, and `Scalar.forms`.
+
+    Many branches often ask for few languages of the same value.
+    """
+    found: dict[Regex, int] = {}
+    for i, language in enumerate(vector):
+        if language is not EMPTY:
+            found[language] = found.get(language, 0) | 1 << i
+    alone = len(found) == sum(language is not EMPTY for language in vector)
+    return (vector, ()) if alone else (tuple(found), tuple(found.values()))
 
 
 @lru_cache(maxsize=1024)

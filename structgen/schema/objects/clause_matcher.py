@@ -38,6 +38,7 @@ from structgen.util.cached import cached_attribute
 
 MAX_BETTER = 8  # ways to finish an object that are compared
 MAX_WAYS = 200  # sets of conditions on the value of one member
+FEW_CONDITIONS = 4  # of which all sets are looked at
 
 
 class ClauseMatcher(ObjectMatcher):
@@ -188,7 +189,7 @@ class ClauseMatcher(ObjectMatcher):
         if ways is None and not can_finish(fresh(p.rest for p in pending)):
             possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
             parts = None
-            if not any(p.universals for p in pending):
+            if len(possible) > FEW_CONDITIONS and not any(p.universals for p in pending):
                 parts = parted(child, possible, self._costs)
             if parts is not None:
                 by_rests: dict[tuple[Clause, ...], list[Expr]] = {}

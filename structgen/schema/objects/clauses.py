@@ -320,9 +320,9 @@ class ClauseIndex:
         self.named = frozenset(self.by_key)
         self.universal = {x.keys for c in clauses for x in c if isinstance(x, ForAll)}
         self.asked: dict[str, list[Expr]] = {}
-        for (literal,) in (clause for clause in clauses if len(clause) == 1):
-            if isinstance(literal, Exists) and isinstance(literal.keys, str):
-                self.asked.setdefault(literal.keys, []).append(literal.child)
+        for clause in clauses:
+            if len(clause) == 1 and isinstance(clause[0].keys, str) and not omissions[clause]:
+                self.asked.setdefault(clause[0].keys, []).append(clause[0].child)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
         self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
 
@@ -450,7 +450,7 @@ class QuickCheck:
         if not clause:
             return True
         literal = clause[0]
-        if len(clause) > 1 or isinstance(literal, ForAll) or not isinstance(literal.keys, str):
+        if len(clause) > 1 or not isinstance(literal.keys, str) or self._omissions[clause]:
             return False
         asked = index.asked.get(literal.keys, ())
         return contradictory(conjoin(self._matcher.child(literal.keys), literal.child, *asked))

@@ -14,10 +14,14 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.automata.lexer.json_lexemes import Layout
 from structgen.errors import UnsatisfiableSchemaError
+from structgen.regular.regex import EMPTY, EPSILON
+from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.machine.lexemes import ScalarLanguages, value_start
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination
 from structgen.schema.objects import clause_matcher
@@ -558,3 +562,24 @@ def test_bounds_beside_unions(seed: int, monkeypatch: pytest.MonkeyPatch) -> Non
     laws.accepts_exactly(constraint, texts, decide)
     laws.goes_on(constraint, laws.walk(constraint, rng, 15)[-1][1])
     assert len(searched) < 40
+
+
+def test_languages_that_many_branches_share_are_read_once() -> None:
+    """What a text is in says which branches it fits."""
+    patterns = ["^[a-f]+$", "^[d-k]+$", "^x"]
+    scalars = [ScalarLanguages(False, False, False, parse(x), EMPTY) for x in patterns]
+    start: Any = value_start(tuple(scalars * 10), "", Layout())
+    text = start.targets[0][1]
+    assert text.vector == tuple(x.string for x in scalars)
+    kind, mask = text.role.end((EMPTY, EPSILON, EMPTY)).terminal
+    assert (kind, mask) == ("value", sum(1 << i for i in range(1, 30, 3)))
+    branches = [
+        {"properties": {"v": {"pattern": patterns[i % 3]}, f"of{i}": {"const": i}}}
+        for i in range(30)
+    ]
+    schema = {"type": "object", "properties": {"v": {"type": "string"}}, "oneOf": branches}
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact")
+    others = {f"of{i}": -1 for i in range(30)}
+    values = [{"v": v, **others, f"of{i}": i} for v in ("ab", "ij", "de", "x") for i in (3, 4)]
+    texts = [json.dumps(value, separators=(",", ":")).encode() for value in values]
+    laws.accepts_exactly(sg.compile(spec, BYTES), texts, json_decider(schema))
