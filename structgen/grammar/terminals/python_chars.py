@@ -70,7 +70,7 @@ def _letters(flags: int) -> dict[str, CharSet]:
     return {letter: CharSet.chars(others) for letter, others in found.items()}
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def class_set(items: tuple[tuple[Any, Any], ...], flags: int) -> CharSet:
     """The characters of a class, given as `re`'s parser has it."""
     plain = _plain_class(items, flags)
