@@ -98,7 +98,7 @@ from structgen.regular.lazy_dfa.vectors import (
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
-AHEAD = 128  # states explored by `explore_ahead`, besides those of examples
+AHEAD = 256  # states explored by `explore_ahead`, besides those of examples
 MOST_AHEAD = 5 * AHEAD  # states that these lead to, of expressions side by side
 MANY_AHEAD = 2000  # states explored where each takes a search
 FEW_AHEAD = 24  # the same of what takes longer: formats with costly states

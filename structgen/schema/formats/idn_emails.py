@@ -32,6 +32,8 @@ from structgen.regular.utf8 import LAST_ASCII, LEADS
 MAX_LOCAL = 64  # octets of the part before the "@"
 MAX_DOMAIN = 255  # octets of a domain
 MAX_LABEL = 63  # characters of a label
+SHORTEST = 3  # characters of an address
+FAR = 160  # characters: all of addresses in brackets fit
 MOST_OCTETS = 4  # of a character in UTF-8
 
 # octets of a character in UTF-8, and the characters that take so many
@@ -71,12 +73,13 @@ class Sizes:
     """How much is left of an address; a `SubAutomatonState`.
 
     part: "local", "quoted" or "escaped" before the "@", "domain", or "address" in brackets. left:
-    octets of the part, room: characters of the label.
+    octets of the part, room: characters of the label. most: octets of a domain.
     """
 
     part: str = "local"
     left: float = MAX_LOCAL
     room: float = MAX_LABEL
+    most: float = MAX_DOMAIN
     live: ClassVar[bool] = True
     nullable: ClassVar[bool] = True
     witness: ClassVar[int] = 0
@@ -84,7 +87,7 @@ class Sizes:
     @property
     def boundless(self) -> tuple[Sizes, int]:
         """See `SubAutomatonState`: a few characters fit in any case."""
-        return replace(self, left=inf, room=inf), self._free
+        return replace(self, left=inf, room=inf, most=inf), self._free
 
     @property
     def again(self) -> tuple[CharSet, int]:
@@ -125,7 +128,7 @@ class Sizes:
             yield from self._reading(after[:1], part, 0)
             yield from self._reading(after[1:2], part, 1)
             yield from self._reading(after[4:5], "quoted", 1)
-            yield _AT, self._at_label(MAX_DOMAIN)
+            yield _AT, self._at_label(self.most)
         else:
             yield _BRACKET, Sizes("address", inf, inf)
             yield from self._reading(after[:1], part, 1)
@@ -133,7 +136,7 @@ class Sizes:
                 yield _DOT, self._at_label(left - 1)
 
     def _at_label(self, left: float) -> Sizes:
-        return Sizes("domain", left) if self.left < inf else Sizes("domain", inf, inf)
+        return Sizes("domain", left) if left < inf else Sizes("domain", inf, inf)
 
     def _reading(
         self, sizes: tuple[tuple[int, CharSet], ...], part: str, needed: int
@@ -144,7 +147,7 @@ class Sizes:
             return
         for size, chars in sizes:
             if size + needed <= self.left:
-                yield chars, Sizes(part, self.left - size, room)
+                yield chars, Sizes(part, self.left - size, room, self.most)
 
 
 @dataclass(frozen=True)
@@ -171,8 +174,12 @@ class Address:
         return None if self.whole is None else (self.whole, self.whole)
 
     def within(self, low: int, high: int) -> Regex:
-        """See `SubAutomatonState`."""
-        return intersect(self.whole or ANY, repeat_counts(ANY_CHAR, low, high))
+        """See `SubAutomatonState`: beside a far upper bound, domains are short enough by it."""
+        whole = intersect(self.whole or ANY, repeat_counts(ANY_CHAR, low, high))
+        if low > SHORTEST or high < FAR:
+            return whole
+        sizes = Sizes(most=min(high - MAX_LOCAL - 1, MAX_DOMAIN))
+        return sub_automaton(Address((self.halves[0], sizes), whole))
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""

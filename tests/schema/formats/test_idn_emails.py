@@ -10,7 +10,8 @@ import pytest
 from structgen.regular.expressions.logic import estimate
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.regex import Regex, matches
+from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
+from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat
 from structgen.schema.formats.formats import format_built
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
@@ -57,7 +58,23 @@ def test_an_address_alone_is_what_the_expression_says() -> None:
     assert good > 20
 
 
-@pytest.mark.parametrize("more", [{}, {"maxLength": 40}, {"pattern": "^[^.]*$"}])
+def test_domains_are_short_enough_by_a_far_length() -> None:
+    """So that the whole address is, whatever the part before it."""
+    bounded: Any = automaton_of(intersect(MAIL, repeat(ANY_CHAR, 3, 254)))
+    assert isinstance(bounded, SideBySideAutomaton)
+    for size in (1, 188, 189, 190, 254):
+        domain = ".".join(["b" * 62] * (size // 63) + ["b" * (size % 63)] * (size % 63 > 0))
+        state, read = 0, True
+        for letter in "a" * 64 + "@" + domain:
+            read = read and bounded.reads(state, letter)
+            state = bounded.after(state, letter) if read else -1
+        assert read == (size <= 189)
+        assert not read or bounded.ends[state]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"maxLength": 254}, {"maxLength": 40}, {"pattern": "^[^.]*$"}]
+)
 def test_masks_hold_exactly_the_tokens_that_may_come(more: dict[str, object]) -> None:
     """Each token alone, read by the automaton, says the same as its bit."""
     masks_are_exact({"type": "string", "format": "idn-email", **more}, LETTERS)
