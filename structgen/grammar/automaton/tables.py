@@ -306,14 +306,19 @@ def _larger(array: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
     return larger
 
 
+def _larger_table(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """An empty hash table with more room; one that is large takes long to make."""
+    return _empty((4 if len(table) < 4 * MANY else 2) * len(table))
+
+
 def _rehashed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    larger = _empty(4 * len(table))
+    larger = _larger_table(table)
     kernels("tables").rehash(table, larger)
     return larger
 
 
 def _renamed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    larger = _empty(4 * len(table))
+    larger = _larger_table(table)
     kernels("grammar.tables").rename(table, larger)
     return larger
 
