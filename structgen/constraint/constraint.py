@@ -37,6 +37,7 @@ from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import shared_masks
 from structgen.spec.base import Spec
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import limited
 from structgen.vocabulary.vocabulary import Vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
@@ -46,6 +47,7 @@ TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8
 STEP_BYTES = 128  # of a cached (state, token) -> state, about
 STATE_BYTES = 256  # of a state, with how it was reached, about
 UNKNOWN = -1  # the position of a state whose tables were dropped
+MAX_WORK = 60_000  # units of work for the first mask
 MAX_FORCED = 1 << 16  # bytes that `forced_bytes` returns at most
 CHECK_EVERY = 64  # states made between two looks at the memory taken
 MASK_COUNT = 8  # states that a mask counts for there
@@ -463,7 +465,11 @@ class Constraint:
         self._countdown -= MASK_COUNT - 1
         self._limit_memory()
         position = self._position(state)
-        ends = self._masks.write(position, row)
+        if state == self.start:
+            with limited(MAX_WORK, "the first mask takes too long", "make the spec simpler"):
+                ends = self._masks.write(position, row)
+        else:
+            ends = self._masks.write(position, row)
         if ends is not None:
             self._ends[state] = ends
         if self._reads_tokens:

@@ -16,8 +16,10 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from structgen.util.bits import ones
+from structgen.util.cancellation import checkpoint
 
 MAX_CODE_POINT = 0x10FFFF
+SETS_PER_UNIT = 4  # that are cut into disjoint ones in a unit of work
 Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
 
@@ -252,6 +254,7 @@ def _refine_pairwise(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]
 def _refine_sweep(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]]]:
     """Refinement by one sweep over all boundaries: for many sets of few ranges."""
     toggles: dict[int, int] = {}
+    checkpoint(len(sets) // SETS_PER_UNIT)
     for number, chars in enumerate(sets):
         bit = 1 << number
         for first, last in chars.ranges:

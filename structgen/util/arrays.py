@@ -77,9 +77,10 @@ atexit.register(_pages.end)
 def paged(*shape: int) -> npt.NDArray[np.int32]:
     """An int32 array of a shape, with undefined content, like `np.empty`."""
     count = prod(shape)
-    if 4 * count < LEAST or not hasattr(mmap, "MAP_PRIVATE"):
-        return np.empty(shape, np.int32)
-    return _pages.take(4 * count)[:count].reshape(shape)
+    if 4 * count >= LEAST and hasattr(mmap, "MAP_PRIVATE"):
+        with contextlib.suppress(OSError):  # a process may have only so many maps
+            return _pages.take(4 * count)[:count].reshape(shape)
+    return np.empty(shape, np.int32)
 
 
 def bytes_of(*held: object) -> int:

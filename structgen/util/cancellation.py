@@ -41,9 +41,17 @@ class Cancellation:
         self.cancelled = True
 
 
+class _Limit:
+    """How many units are left until a piece of work is given up, and what is said then."""
+
+    def __init__(self, units: int, what: str, hint: str) -> None:
+        self.left = units
+        self.what, self.hint = what, hint
+
+
 class _Current(threading.local):
     work: Cancellation | None = None
-    left: int | None = None  # units until work is given up
+    limit: _Limit | None = None
 
 
 _current = _Current()
@@ -65,15 +73,22 @@ def cancellable(work: Cancellation) -> AbstractContextManager[None]:
     return _current_with("work", work)
 
 
-def limited(units: int) -> AbstractContextManager[None]:
-    """What this thread does in the block ends with BudgetError after so many units of work."""
-    return _current_with("left", units)
+def limited(
+    units: int,
+    what: str = "what must hold at once takes too long to combine",
+    hint: str = "put fewer unions, conditions, counts or key patterns beside each other",
+) -> AbstractContextManager[None]:
+    """What this thread does in the block ends with BudgetError after so many units of work.
+
+    what, hint: of the error.
+    """
+    return _current_with("limit", _Limit(units, what, hint))
 
 
 def allow(units: int) -> None:
     """Let a limited piece of work take so many units more, as where it turns out to be larger."""
-    if _current.left is not None:
-        _current.left += units
+    if _current.limit is not None:
+        _current.limit.left += units
 
 
 def checkpoint(units: int = 1) -> None:
@@ -86,10 +101,8 @@ def checkpoint(units: int = 1) -> None:
         work.units += units
         if work.cancelled:
             raise CancelledError
-    if _current.left is not None:
-        _current.left -= units
-        if _current.left < 0:
-            raise BudgetError(
-                "what must hold at once takes too long to combine",
-                hint="put fewer unions, conditions, counts or key patterns beside each other",
-            )
+    limit = _current.limit
+    if limit is not None:
+        limit.left -= units
+        if limit.left < 0:
+            raise BudgetError(limit.what, hint=limit.hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Container, Hashable, Iterator
 from heapq import heappop, heappush
@@ -10,9 +11,13 @@ from typing import NamedTuple
 
 from structgen.automata.lexer.lexer import End, LexState, RowOf, Text
 from structgen.errors import BudgetError
+from structgen.regular.expressions.build import text_of
+from structgen.regular.lone_surrogates import STAND_IN
 from structgen.regular.regex import EPSILON, Regex, shortest
+from structgen.util.cancellation import checkpoint
 
 MAX_STATES = 50_000
+_STAND_IN = chr(STAND_IN)  # the first of those that stand in for unpaired surrogates
 
 # Bytes in the order in which ties are broken: the most readable first.
 ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
@@ -68,6 +73,7 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
                     path = paths[met.text] + direct.path
                     heappush(late, (len(path), number, direct._replace(path=path)))
             continue
+        checkpoint()
         here = queue.popleft()
         path = paths[here]
         yield Ending(None, path)
@@ -109,17 +115,25 @@ def _alone(state: LexState) -> Alone | None:
 def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
     """The single ending of a text in one language, read off the language itself.
 
-    None where its shortest word takes more than a byte per character, or bytes that are not in
-    `alphabet`.
+    None where another word may take fewer bytes than its shortest one, as that takes more than a
+    byte per character, or where it takes bytes that are not in `alphabet`.
     """
     word = shortest(alone.language)
-    if word is None or any(not " " <= char <= "~" or char in '"\\' for char in word):
+    if word is None or not (_is_plain(word) or text_of(alone.language) == word):
         return None
-    quote = b'"' if alone.text.role.quoted else b""
-    path = word.encode() + quote
+    if max(word, default="") >= _STAND_IN:
+        return None
+    quoted = alone.text.role.quoted
+    spelled = json.dumps(word, ensure_ascii=False)[1:] if quoted else word
+    path = spelled.encode()
     if not all(byte in alphabet for byte in path):
         return None
-    return Ending(alone.terminal, path, early=not quote)
+    return Ending(alone.terminal, path, early=not quoted)
+
+
+def _is_plain(word: str) -> bool:
+    """Whether each character is a byte, in a JSON string too."""
+    return word.isascii() and word.isprintable() and '"' not in word and "\\" not in word
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:

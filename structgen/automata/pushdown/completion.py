@@ -18,13 +18,19 @@ from structgen.automata.lexer.shortest_paths import ORDER, Ending, ends
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, TEXT_COMPARED, Frame
 from structgen.automata.pushdown.positions import Positions
 from structgen.errors import BudgetError
+from structgen.util.cancellation import checkpoint, limited
 
 MAX_FOUND = 1 << 16  # completions cached
 MAX_TRIED = 10_000  # texts that were read before, tried before a new one is found
 TIMES, SPARE = 4, 10_000  # the greedy search gives up after TIMES * bytes + SPARE lexemes
 ASTRAY = 60  # in place of SPARE at first: with more lexemes the bound was too low
 MAX_SEEN, MAX_STEPS = 5_000, 50_000  # positions and steps of the A* search
+MAX_WORK = 60_000  # units of one search
+MAX_BYTES = 1 << 24  # of a completion
+BYTES_PER_UNIT = 32  # that are read in a unit of work
 NO_WAY = "no way to end the text was found"
+ASK_LESS = "ask for fewer or shorter members, items or characters"
+TOO_LONG = "the shortest way to end the text takes too long to find"
 ENDED = -2  # the position after the end of the text
 
 
@@ -61,7 +67,8 @@ class Completions:
         if position not in self._found:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
-            self._found[position] = self._search(position)
+            with limited(MAX_WORK, TOO_LONG, ASK_LESS):
+                self._found[position] = self._search(position)
         return self._found[position]
 
     def _search(self, position: int) -> bytes:
@@ -87,6 +94,12 @@ class Completions:
             best = min(self._ways(position), key=_size, default=None)
             if best is None:
                 raise BudgetError(NO_WAY)
+            if best.size > MAX_BYTES:
+                raise BudgetError(
+                    f"the shortest way to end the text has {best.size} bytes "
+                    f"(expected at most {MAX_BYTES})",
+                    hint=ASK_LESS,
+                )
             out, position = out + best.path, best.after
             if position == ENDED:
                 return out
@@ -147,6 +160,7 @@ class Completions:
         floor, exact = self._floor(position & 0xFFFFFFFF), self._exact(position)
         for first in self._words(position) or self._endings(position >> 32):
             ending = first
+            checkpoint()
             yield max(exact, len(ending.path) + floor)
             if ending.terminal is None:
                 continue
@@ -219,6 +233,7 @@ class Completions:
         """The position after a lexeme that ends so, DEAD, or ENDED after the whole text."""
         if ending.terminal == END_OF_TEXT:
             return ENDED
+        checkpoint(len(ending.path) // BYTES_PER_UNIT)
         position, _ = self._engine.run(position, ending.path)
         if ending.early and position >= 0:
             self._engine.targets(position >> 32)  # numbers the terminal

@@ -15,9 +15,11 @@ from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from structgen.regular.charset import CharSet, union_all
+from structgen.util.cancellation import checkpoint
 
 Moves = tuple[tuple[CharSet, "Regex"], ...]
 INFINITE = 1 << 62  # stands for "no upper bound" of lengths and counts
+DERIVED_PER_UNIT = 4  # nodes whose derivatives take about a unit of work
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -130,6 +132,7 @@ class Regex:
         if self._steps is not None:
             return self._steps
         stack: list[Regex] = [self]  # no recursion: expressions may be very deep
+        derived = 0
         while stack:
             node = stack[-1]
             if node._steps is not None:
@@ -139,6 +142,9 @@ class Regex:
             if missing:
                 stack.extend(missing)
                 continue
+            derived += 1
+            if derived % DERIVED_PER_UNIT == 1:
+                checkpoint()
             node._steps = _group(node.derive())
             stack.pop()
         found = self._steps

@@ -167,7 +167,8 @@ def repeat(body: Regex, low: int, high: int | None = None) -> Regex:
 
 
 def repeat_counts(body: Regex, low: int, high: int) -> Regex:
-    """`repeat` for counts known to be in order, `INFINITE` for no upper bound."""
+    """`repeat` for counts known to be in order; from `INFINITE` on there is no upper bound."""
+    low, high = min(low, INFINITE), min(high, INFINITE)
     if high == 0 or body is EPSILON:
         return EPSILON
     if body is EMPTY:

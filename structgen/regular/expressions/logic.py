@@ -45,6 +45,7 @@ from structgen.util.cancellation import checkpoint
 _WORDS_FROM = 3  # so many literals in a union become one word list
 _WORDS_TESTED = 5000  # word lists up to so long are intersected word by word
 _SOUGHT = 8  # a word list more than so many times longer is searched instead of made a set
+PARTS_PER_UNIT, FEW_PARTS = 32, 24  # of a union, that are compared in a unit of work; in none
 _COUNTED = 3  # repeats at the front of a sequence that are compared for subsumption
 
 
@@ -69,6 +70,7 @@ def alt(*parts: Regex) -> Regex:
         elif part is not EMPTY:
             found.add(part)
     if len(found) > 1:
+        checkpoint((len(found) + FEW_PARTS) // PARTS_PER_UNIT)
         found = _merge_characters(found)
         found = _merge_counts(found)
         if len(found) > 1:

@@ -10,15 +10,18 @@ import contextlib
 import heapq
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.nodes import Concat, Literal, Repeat
 from structgen.regular.expressions.required_characters import lacks_required_character
 from structgen.util.cancellation import checkpoint
 
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
 NODE = 2  # units of work that the derivatives of a node take
 NODE_BUDGET = 20_000  # nodes one search may visit
+MAX_LENGTH = 1 << 24  # characters of a text that is written down
 LONG = 50  # nodes after which a search also prunes by required characters
 
 #: by a product automaton, which may raise BudgetError; `structgen.regular.regex` puts it here
@@ -94,15 +97,39 @@ def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
 def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
     """The length of a shortest member in characters, or None when there is none.
 
-    A* over the non-empty moves with the nodes' lower bounds. Raises `BudgetError` after `budget`
-    nodes.
+    Of a sequence it is the sum of those of its parts; else it is searched for. Raises `BudgetError`
+    after `budget` nodes of one search.
     """
     if not is_nonempty(root, budget):
         return None
-    if root.plain or root.nullable:
-        return root.shortest
-    if root._distance >= 0:
-        return root._distance
+    todo = [root]  # no recursion: expressions may be very deep
+    while todo:
+        node = todo[-1]
+        parts, times = _in_turn(node)
+        missing = [part for part in parts if part._distance < 0]
+        if missing and node._distance < 0:
+            todo += missing
+            continue
+        if node._distance < 0:
+            lengths = sum(part._distance for part in parts)
+            node._distance = lengths * times if parts else _nearest(node, budget)
+        todo.pop()
+    return root._distance
+
+
+def _in_turn(node: Regex) -> tuple[list[Regex], int]:
+    """The parts of a sequence, and how often they come; no parts where the node is none."""
+    if node.nullable or node.plain:
+        return [], 1
+    if isinstance(node, Concat):
+        return node.parts_in_order, 1
+    if isinstance(node, Repeat):
+        return [node.body], node.low
+    return [], 1
+
+
+def _nearest(root: Regex, budget: int) -> int:
+    """`min_length` of a node with a member: A* over the moves with the nodes' lower bounds."""
     walked: dict[Regex, int] = {root: 0}
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, int, Regex]] = [(root.shortest, 0, root.id, root)]
@@ -121,8 +148,8 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
             ahead = target._distance if target._distance >= 0 else target.shortest
             heapq.heappush(heap, (here + 1 + ahead, -len(parents), target.id, target))
         if len(walked) > budget:
-            raise too_costly("the shortest member", budget)
-    return None
+            break
+    raise too_costly("the shortest member", budget)
 
 
 def _mark_distances(
@@ -133,33 +160,65 @@ def _mark_distances(
         node = parents[node]
 
 
+class _Again(NamedTuple):
+    """What was written from `start` on comes so many times."""
+
+    start: int
+    times: int
+
+
 def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
     """A shortest member, or None when there is none.
 
     Among those it is the first by letters, where printable ASCII letters come before all others
-    and lower code points before higher ones. Raises `BudgetError` after `budget` nodes.
+    and lower code points before higher ones. Raises `BudgetError` after `budget` nodes of one
+    search, or where it has more than MAX_LENGTH characters.
     """
-    left = min_length(root, budget)
-    if left is None:
+    length = min_length(root, budget)
+    if length is None:
         return None
+    if length > MAX_LENGTH:
+        raise BudgetError(
+            f"the shortest text has {length} characters (expected at most {MAX_LENGTH})",
+            hint="lower the least length",
+        )
     text: list[str] = []
-    node = root
-    while left:
-        left -= 1
-        best: tuple[bool, int] | None = None
-        after = node
-        for chars, target in node.moves():
-            letter = chars.sample
-            rank = (not 0x20 <= letter <= 0x7E, letter)
-            if (best is not None and best < rank) or target.shortest > left:
-                continue
-            if min_length(target, budget) == left:
-                best, after = rank, target
-        if best is None:  # cannot be: `left` is an exact distance
-            raise too_costly("the shortest member", budget)
-        text.append(chr(best[1]))
-        node = after
+    todo: list[Regex | _Again] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _Again):
+            text[node.start :] = ["".join(text[node.start :]) * node.times]
+        elif node.nullable:
+            continue
+        elif isinstance(node, Literal):
+            text.append(node.text)
+        elif isinstance(node, Concat):
+            todo += reversed(node.parts_in_order)
+        elif isinstance(node, Repeat):
+            todo += (_Again(len(text), node.low), node.body)
+        else:
+            letter, after = _first_step(node, budget)
+            text.append(chr(letter))
+            todo.append(after)
     return "".join(text)
+
+
+def _first_step(node: Regex, budget: int) -> tuple[int, Regex]:
+    """The first letter of the shortest member that `shortest` gives, and what follows it."""
+    checkpoint()
+    left = (min_length(node, budget) or 0) - 1
+    best: tuple[bool, int] | None = None
+    after = node
+    for chars, target in node.moves():
+        letter = chars.sample
+        rank = (not 0x20 <= letter <= 0x7E, letter)
+        if (best is not None and best < rank) or target.shortest > left:
+            continue
+        if min_length(target, budget) == left:
+            best, after = rank, target
+    if best is None:  # cannot be: the length is exact
+        raise too_costly("the shortest member", budget)
+    return best[1], after
 
 
 Regex.decide_nonempty = staticmethod(is_nonempty)

@@ -50,6 +50,7 @@ from structgen.regular.lazy_dfa.states import (
     bounded_ahead,
 )
 from structgen.util.arrays import bytes_of, with_room
+from structgen.util.cancellation import checkpoint
 
 FAR = 160  # characters: all tokens are shorter
 NEAR = 48  # characters: most tokens are shorter
@@ -102,6 +103,7 @@ def without_redundant_bounds(regex: Regex, most: int = INFINITE, *, denied: bool
         room = most - regex.shortest
         return concat(*(again(part, room + part.shortest) for part in regex.parts_in_order))
     if isinstance(regex, And):
+        checkpoint()
         parts = [*regex.parts]
         for i, part in enumerate(parts):
             others = [other.longest for other in (*parts[:i], *parts[i + 1 :])]

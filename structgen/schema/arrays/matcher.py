@@ -29,6 +29,7 @@ class ArrayMatcher:
         self.alt = alt_
         self._costs = costs
         self.child = alt_.child
+        self._sizes = [0]  # see `_size_before`
 
     @cached_attribute
     def most(self) -> int | None:
@@ -98,8 +99,19 @@ class ArrayMatcher:
 
     def cost(self, count: int, opened: bool) -> int:
         """Fewest bytes from after an item (or the bracket, if `opened`) past the closing one."""
-        items = self._items(count, self._costs.of) or []
-        return closing_cost(len(items), sum(items), opened, self._costs.gap)
+        left = max(self.alt.least - count, 0)
+        head = max(min(left, self.alt.prefix - count), 0)
+        size = self._size_before(count + head) - self._size_before(count) if head else 0
+        if left > head:
+            size += (left - head) * (self._costs.of(self.child(self.alt.prefix)) or 0)
+        return closing_cost(left, size, opened, self._costs.gap)
+
+    def _size_before(self, count: int) -> int:
+        """Fewest bytes of the first items."""
+        sizes = self._sizes
+        while len(sizes) <= count:
+            sizes.append(sizes[-1] + (self._costs.of(self.child(len(sizes) - 1)) or 0))
+        return sizes[count]
 
     def surely_satisfiable(self) -> bool:
         """Whether some array certainly fits, as far as is seen without costs."""
@@ -117,20 +129,14 @@ class ArrayMatcher:
         """Fewest bytes of an array that fits, given the costs of children; None if none does."""
         if self.alt.most is not None and self.alt.most < self.alt.least:
             return None
-        items = self._items(0, cost_of)
-        if items is None:
-            return None
-        return 1 + closing_cost(len(items), sum(items), True, self._costs.gap)
-
-    def _items(self, count: int, cost_of: CostOf) -> list[int] | None:
-        """The bytes of the items that must still come, None if they cannot."""
-        left = max(self.alt.least - count, 0)
-        head = max(min(left, self.alt.prefix - count), 0)
-        sizes = [cost_of(self.child(i)) for i in range(count, count + head)]
-        if left > head:
-            sizes += [cost_of(self.child(self.alt.prefix))] * (left - head)
+        head = min(self.alt.least, self.alt.prefix)
+        more = self.alt.least - head
+        sizes = [cost_of(self.child(i)) for i in range(head + (more > 0))]
         found = [size for size in sizes if size is not None]
-        return found if len(found) == len(sizes) else None
+        if len(found) < len(sizes):
+            return None
+        size = sum(found[:head]) + (found[-1] * more if more else 0)
+        return 1 + closing_cost(self.alt.least, size, True, self._costs.gap)
 
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many arrays certainly fit.

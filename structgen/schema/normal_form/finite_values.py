@@ -32,6 +32,7 @@ from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
+from structgen.util.cancellation import checkpoint
 
 MAX_VALUES = 2000  # listed of one expression
 MAX_NESTED = 8  # questions of `surely_infinite` that lead to each other
@@ -203,17 +204,33 @@ def _containers(costs: FiniteValues, expr: Expr) -> Iterator[Value]:
 def has_perfect_matching(domains: list[list[Value]]) -> bool:
     """Whether each domain can give a value that no other gives: a bipartite matching.
 
-    Kuhn's algorithm of augmenting paths; O(domains^2 x values).
+    Kuhn's algorithm of augmenting paths, found breadth first; O(domains^2 x values).
     """
     giver: dict[Value, int] = {}  # by value, the index of the domain that gives it
+    given: dict[int, Value] = {}  # and the other way round
+    return all(_gives_too(i, domains, giver, given) for i in range(len(domains)))
 
-    def give(i: int, tried: set[Value]) -> bool:
+
+def _gives_too(
+    first: int, domains: list[list[Value]], giver: dict[Value, int], given: dict[int, Value]
+) -> bool:
+    """Whether one more domain can give a value, where others may have to give another one."""
+    wanted_by: dict[Value, int] = {}
+    todo = [first]
+    for i in todo:  # which grows
+        checkpoint()
         for value in domains[i]:
-            if value not in tried:
-                tried.add(value)
-                if value not in giver or give(giver[value], tried):
-                    giver[value] = i
+            if value in wanted_by:
+                continue
+            wanted_by[value] = i
+            if value in giver:
+                todo.append(giver[value])
+                continue
+            while True:
+                i = wanted_by[value]
+                before = given.get(i)
+                giver[value], given[i] = i, value
+                if before is None:  # it is the first
                     return True
-        return False
-
-    return all(give(i, set()) for i in range(len(domains)))
+                value = before
+    return False

@@ -8,15 +8,16 @@ words.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count as count_from
+from itertools import islice
 from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
-from structgen.regular.expressions.nodes import Literal
+from structgen.regular.expressions.nodes import Literal, Words
 from structgen.regular.infinite import is_infinite
 from structgen.regular.regex import (
     ANY,
@@ -31,8 +32,10 @@ from structgen.regular.regex import (
 from structgen.schema.normal_form.expressions import Expr, conjoin
 from structgen.schema.normal_form.forms import PropertyGroup
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
+WORDS_PER_UNIT = 50  # of those that are left out where the next word is looked for
 MAX_CLASSES = 1000  # parts into which the patterns of one group may cut the keys
 
 
@@ -140,16 +143,20 @@ def count(keys: Regex, enough: int) -> int:
         return 0
     if is_infinite(keys):
         return enough
-    found, left = 0, keys
-    taken: list[str] = []
-    while found < min(enough, MAX_COUNTED):
-        word = shortest(left)
-        if word is None:
-            return found
+    return sum(1 for _ in islice(by_length(keys, ()), min(enough, MAX_COUNTED)))
+
+
+def by_length(keys: Regex, used: Collection[str]) -> Iterator[str]:
+    """The words of a language but for those `used`, shorter ones first."""
+    if isinstance(keys, Words):
+        listed = set(keys.members()).difference(used)
+        yield from sorted(listed, key=lambda word: (len(word), word))
+        return
+    taken = [*used]
+    while (word := shortest(intersect(keys, complement(words(taken))))) is not None:
+        checkpoint(1 + len(taken) // WORDS_PER_UNIT)
+        yield word
         taken.append(word)
-        found += 1
-        left = intersect(keys, complement(words(taken)))
-    return found
 
 
 @lru_cache(maxsize=4096)

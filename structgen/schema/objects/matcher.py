@@ -12,6 +12,7 @@ unless it is required, and all other keys come after the names.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Container, Iterable, Iterator
 
 from structgen.regular.expressions.build import text_of
@@ -22,7 +23,6 @@ from structgen.regular.regex import (
     alt,
     complement,
     intersect,
-    shortest,
     words,
 )
 from structgen.regular.words import WordRange, is_spellable, word_range
@@ -37,9 +37,10 @@ from structgen.schema.normal_form.progress import (
     Transition,
     closing_cost,
 )
-from structgen.schema.objects.key_classes import KeyClass, count, written_key
+from structgen.schema.objects.key_classes import KeyClass, by_length, count, written_key
 from structgen.schema.objects.key_rules import KeyRules, sample_languages
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 MAX_SPLITTING = 4  # patterns that split the keys of an object into classes for reading them
 MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
@@ -438,12 +439,22 @@ class ObjectMatcher:
 
     def surely_satisfiable(self) -> bool:
         """Whether some object certainly fits, as far as is seen without a search."""
-        return not self.is_bounded and all(self._possible(self.alt.required))
+        return self._surely_has_room and all(self._possible(self.alt.required))
+
+    @property
+    def _surely_has_room(self) -> bool:
+        """Whether the number of members certainly can be what it must be."""
+        if not self.is_bounded:
+            return True
+        least, most = max(self.alt.least, len(self.required)), self.alt.most
+        enough = least == len(self.required) or any(is_infinite(c.keys) for c in self.key_classes)
+        return enough and (most is None or least <= most)
 
     def is_satisfiable(self) -> bool:
         """Whether some object fits."""
-        within_bounds = self.is_bounded and self.minimum(self._costs.of) is not None
-        return within_bounds or self.surely_satisfiable()
+        if self.surely_satisfiable():
+            return True
+        return self.is_bounded and self.minimum(self._costs.of) is not None
 
     def minimum(self, cost_of: CostOf) -> int | None:
         """Fewest bytes of an object that fits, given the costs of children; None if none does."""
@@ -479,21 +490,22 @@ class ObjectMatcher:
         optional = [self._member_size(n, cost_of(self.child(n))) for n in left]
         best = sorted(size for size in optional if size is not None)[:wanted]
 
-        def is_worth(keys: Regex) -> bool:
-            """Whether a member with a key of a language may be cheaper than those found."""
-            least = keys.shortest + 2 + 1 + self._costs.gap + 1  # quotes, colon, value
+        def is_worth(length: int) -> bool:
+            """Whether a member with a key of so many characters may be cheaper than those found."""
+            least = length + 2 + 1 + self._costs.gap + 1  # quotes, colon, value
             return len(best) < wanted or least < best[-1]
 
         used = set(at.seen)
-        for keys in self._unnamed_languages(is_worth):
-            for _ in range(wanted):
-                key = shortest(intersect(keys, complement(words(used)))) if is_worth(keys) else None
-                if key is None:
+        for keys in self._unnamed_languages(lambda keys: is_worth(keys.shortest)):
+            for number, key in enumerate(by_length(keys, used)):
+                if number == wanted or not is_worth(len(key)):
                     break
+                checkpoint()
                 used.add(key)
                 size = self._member_size(key, cost_of(self.child(key)))
                 if size is not None:
-                    best = sorted((*best, size))[:wanted]
+                    insort(best, size)
+                    del best[wanted:]
         return [*best]
 
     def _unnamed_languages(self, is_worth: Callable[[Regex], bool]) -> Iterator[Regex]:
