@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.errors import BudgetError, GrammarError, SpecError, StructgenError
+from structgen.grammar.ir import Lexing
 from structgen.grammar.specs import Lark
 from structgen.spec.registry import spec_of
 from tests.grammar.laws import check_completions, check_masks, reads
@@ -367,7 +368,7 @@ def test_terminals_that_lark_has_not_are_read_with_any_lexing(lexing: Any) -> No
 
 @pytest.mark.parametrize("lexing", ["free", "viable", "longest"])
 @pytest.mark.parametrize("grammar", ["start: %json true", 'start: "x" | ""', 'start: "a" "" ";"'])
-def test_additions_that_stand_alone_are_read_with_any_lexing(grammar: str, lexing: str) -> None:
+def test_additions_that_stand_alone_are_read_with_any_lexing(grammar: str, lexing: Lexing) -> None:
     """Whatever else the text of the grammar has."""
     alone, beside = (
         Lark(text, lexing=lexing) for text in (grammar, f"{grammar}\n%declare X\nother: X{{2}}")

@@ -24,6 +24,7 @@ from structgen.errors import (
     ValidationError,
 )
 from structgen.grammar.ir import Grammar, Indentation, Place
+from structgen.grammar.readers.lark import reader
 from structgen.grammar.specs import Gbnf, Lark
 from structgen.spec.registry import spec_of
 from tests.grammar.reference import accepts, lark_accepts
@@ -322,6 +323,16 @@ def test_hostile_grammars_end_in_a_budget_error(grammar: str) -> None:
     """Nesting, doubling, endless templates and counts are refused, not tried."""
     with pytest.raises(BudgetError):
         read(grammar)
+
+
+def test_templates_that_double_end_in_a_budget_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each uses the next with two arguments: 2 ** 20 rules."""
+    monkeypatch.setattr(reader, "MAX_INSTANCES", 500)
+    doubling = [f"t{i}{{x}}: t{i + 1}{{a{{x}}}} | t{i + 1}{{b{{x}}}}" for i in range(20)]
+    few, rest = doubling[15:], 't20{x}: x\na{x}: x "a"\nb{x}: x "b"'
+    with pytest.raises(BudgetError, match="more than 500 rules"):
+        read("\n".join(['start: t0{"s"}', *doubling, rest]))
+    assert accepts(read("\n".join(['start: t15{"s"}', *few, rest])), "saabab")
 
 
 def test_sixty_options_are_sixty_rules() -> None:

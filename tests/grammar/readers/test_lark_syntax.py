@@ -94,7 +94,7 @@ def test_literals_are_the_patterns_that_lark_makes_of_them(form: str, inside: st
     text = form.replace("{}", inside)
     token = Token("REGEXP" if text.startswith("/") else "STRING", text)
     try:
-        wanted = load_grammar._literal_to_pattern(token)
+        wanted = load_grammar._literal_to_pattern(token)  # type: ignore[no-untyped-call]
     except (GrammarError, AssertionError) as error:
         with pytest.raises(type(error)):
             pattern_at(Tree("literal", [token]))
@@ -116,7 +116,7 @@ def test_what_is_imported_is_renamed_as_lark_does_it() -> None:
     def load(_: str | None, path: str) -> tuple[str, str]:
         return path, texts[path]
 
-    builder = load_grammar.GrammarBuilder(import_paths=[load])  # type: ignore[list-item]
+    builder = load_grammar.GrammarBuilder(import_paths=[load])
     builder.load_grammar(main, "main")
     wanted, found = builder.build(), definitions_of(main, Files(), load)
     for built in (wanted, found):

@@ -30,7 +30,7 @@ from structgen.errors import (
     StructgenError,
     UnsupportedSchemaError,
 )
-from structgen.grammar.bnf import MAX_RULES, Bnf
+from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import (
     Choice,
     Expression,
@@ -74,7 +74,7 @@ _WORD = re.compile(r"\w+")
 _TERMINAL = re.compile(r"\s*(_?[A-Z][A-Z_0-9]*)(?:\.-?[0-9]+)?\s*:.*")
 _RANGE = re.compile(r"\[(.)-(.)\]")
 _ANY_CASE = frozenset("i")  # the flags of a literal without case
-MAX_INSTANCES = 20_000  # of rules with a parameter
+MAX_INSTANCES = 20_000  # of rules with a parameter, and of templates
 _INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
 
 
@@ -357,11 +357,12 @@ class _Reader:
             checkpoint()
             name, parameters, tree, options = self.rules[index]
             index += 1
-            if index > MAX_RULES or len(name) > 10_000:
+            if len(to_symbols.created_templates) > MAX_INSTANCES or len(name) > 10_000:
                 raise BudgetError(
-                    "the templates of the grammar make no end of rules",
+                    f"the templates of the grammar make more than {MAX_INSTANCES} rules, or rules "
+                    "without end",
                     location=str(self.text.defined(name) or ""),
-                    hint="a template must not use itself with ever larger arguments",
+                    hint="a template must not use itself, or others twice, with larger arguments",
                 )
             if parameters:
                 continue
