@@ -75,8 +75,9 @@ def _joined(found: list[Any], *, joint: bool) -> Any:
     order = node.argsort(kind="stable")
     node = node[order]
     most = len(found) - 1 if joint else 0  # so many equal ones must stand behind
-    kept = node[: len(node) - most] == node[most:]
-    kept[1:] &= node[1 : len(kept)] != node[: len(kept) - 1]
+    count = max(len(node) - most, 0)
+    kept = node[:count] == node[most : most + count]
+    kept[1:] &= node[: max(count - 1, 0)] != node[1:count]  # each once
     size = np.concatenate([np.diff(ends.start) for ends in found])
     whole = found[0]._replace(
         node=np.concatenate([ends.node for ends in found]),
@@ -85,7 +86,7 @@ def _joined(found: list[Any], *, joint: bool) -> Any:
         start=np.append(0, size.cumsum()).astype(np.int32),
         text=np.concatenate([ends.text for ends in found]),
     )
-    return _some_ends(whole, order[: len(kept)][kept])
+    return _some_ends(whole, order[:count][kept])
 
 
 def _some_ends(ends: Any, at: npt.NDArray[np.int64]) -> Any:

@@ -275,8 +275,11 @@ def _beside(part: Any, others: set[Regex]) -> Regex | None:
         _, low, high = as_repeat(*others)
         found: Regex | None = part.state.within(low, high)
         return found
-    lower = estimate(part, wide=False)
-    return None if lower is part else intersect(lower, *others)
+    lower, upper = (estimate(part, wide=wide) for wide in (False, True))
+    few = all(isinstance(one, Not) and _is_short_list(one.body) for one in others)
+    if lower is part or (few and lower is not upper):
+        return None  # to differ from a few texts is no demand on what comes later
+    return intersect(lower, *others)
 
 
 @lru_cache(maxsize=4096)

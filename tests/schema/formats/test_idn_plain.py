@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+import structgen as sg
+from structgen.errors import ValidationError
 from structgen.regular.expressions.logic import complement, intersect
 from structgen.regular.regex import ANY_CHAR, Regex, literal, matches, repeat, words
 from structgen.regular.syntax.ecma import parse
@@ -98,6 +100,18 @@ def test_listed_names_are_tested_one_by_one(text: str) -> None:
         assert matches(listed, "c")
         assert matches(listed, text) == ("x" not in text)
         assert matches(intersect(format_built(name), literal(text)), text)
+
+
+@pytest.mark.parametrize("name", ["hostname", "idn-hostname", "idn-email"])
+def test_to_differ_from_some_leaves_nothing_out(name: str) -> None:
+    """As further keys and items must."""
+    one, other = {"idn-email": ["مثال@é.de", "a@b"]}.get(name, ["xn--4gbwdl.xn--wgbh1c", "ab.c"])
+    spec = {"type": "array", "uniqueItems": True, "items": {"type": "string", "format": name}}
+    keys = {"propertyNames": {"format": name}, "additionalProperties": {"const": 1}}
+    sg.check(spec, [other, one])
+    sg.check({"type": "object", **keys}, {other: 1, one: 1})
+    with pytest.raises(ValidationError):
+        sg.check(spec, [one, other, one])
 
 
 def test_a_length_that_every_name_has_changes_nothing() -> None:
