@@ -413,7 +413,8 @@ def _chosen(regex: Regex) -> RegexAutomaton:
             found = SideBySideAutomaton(part, found, joint=joint)
         return found
     if parts and isinstance(parts[0], SteppedAutomaton) and isinstance(parts[1], TableAutomaton):
-        return BesideAutomaton(*parts)
+        with contextlib.suppress(TooLargeError):  # where no common text is found at once
+            return BesideAutomaton(*parts)
     return DerivedAutomaton(regex)
 
 

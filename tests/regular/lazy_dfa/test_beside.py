@@ -155,6 +155,14 @@ def test_what_may_follow_in_any_order_stays_within_bounds(name: str, most: int) 
     assert promised
 
 
+def test_formats_without_a_common_text_found_soon_are_derived() -> None:
+    """A mail address that is a pattern: the search begins at the start and gives up."""
+    both = intersect(format_built("idn-email"), format_built("regex"))
+    automaton = automaton_of(both)
+    assert automaton is not None
+    assert read(automaton, "a@b") >= 0
+
+
 def read_by(automaton: Any, state: int) -> list[tuple[int, int]]:
     """The ranges of characters that a state reads."""
     spans = automaton.spans_from(state).tolist()
