@@ -139,7 +139,7 @@ def _conjunctions(some: Pieces, others: Pieces) -> Pieces | None:
 
 
 def _without_ranges(pieces: Pieces, others: list[Regex]) -> tuple[Pieces, list[Regex]]:
-    """Cut from ranges those that others rule out, and drop these.
+    """Cut from ranges those that others rule out, and drop these, and what holds anyway.
 
     That is exact where what is ruled out are all values between two ends that the ranges may have.
     """
@@ -151,10 +151,9 @@ def _without_ranges(pieces: Pieces, others: list[Regex]) -> tuple[Pieces, list[R
             left.append(other)
         else:
             pieces = cut
-    if len(left) < len(others):
-        strict = min((2 if one.modulus else int(_has_ends(one)) for one in pieces), default=2)
-        left = [other for other in left if other not in map(spelled, range(strict + 1))]
-    return pieces, left
+    strict = min((2 if one.modulus else int(_has_ends(one)) for one in pieces), default=2)
+    wider = [*map(spelled, range(strict + 1))]  # they have all spellings of such ranges
+    return pieces, [other for other in left if other not in wider]
 
 
 def _cut(pieces: Pieces, ruled_out: Pieces) -> Pieces | None:

@@ -68,6 +68,14 @@ class Matcher(Protocol):
         """Whether some value certainly fits, as far as is seen without a search."""
 
 
+class MembersMatcher(Matcher, Protocol):
+    """What is asked of the matcher of an alternative of objects besides."""
+
+    @property
+    def listed_members(self) -> dict[str, tuple[Expr, bool]] | None:
+        """By name, what the value must fit and whether it must come, if nothing else matters."""
+
+
 class Costs(ABC):
     """Costs of normal forms, for one length of gaps."""
 
@@ -94,7 +102,7 @@ class Costs(ABC):
         """The matcher of an alternative of arrays."""
 
     @abstractmethod
-    def objects(self, form: NormalForm) -> Sequence[Matcher]:
+    def objects(self, form: NormalForm) -> Sequence[MembersMatcher]:
         """The matchers of the object alternatives that some object fits."""
 
     @abstractmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, least_count
@@ -32,6 +33,7 @@ from structgen.schema.normal_form.expressions import Expr, allowed, conjoin
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm
 from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Boolean, Members, Value, data_of, scalar, value_of
+from structgen.schema.values import members as members_of
 from structgen.util.cancellation import checkpoint
 
 MAX_VALUES = 2000  # listed of one expression
@@ -107,8 +109,10 @@ def _distinct_values(costs: FiniteValues, expr: Expr, wanted: int) -> list[Value
     constants = _constants(expr, form)
     if constants is not None:
         return constants if len(constants) < wanted else None
+    if _has_member_of_many(costs, form, wanted):
+        return None
     found: list[Value] = []
-    for value in _values(costs, expr):
+    for value in _values(costs, expr, wanted):
         found.append(value)
         if len(found) >= wanted:
             return None
@@ -162,8 +166,11 @@ def _fits(form: NormalForm, value: Value) -> bool:
     return form.number is not EMPTY
 
 
-def _values(costs: FiniteValues, expr: Expr) -> Iterator[Value]:
-    """All values that fit, each found as the shortest of those that are left."""
+def _values(costs: FiniteValues, expr: Expr, wanted: int) -> Iterator[Value]:
+    """All values that fit, each found as the shortest of those that are left.
+
+    Objects by their members, if each has less than `wanted` values.
+    """
     form = costs.normal_form_of(expr)
     if form.null:
         yield None
@@ -184,8 +191,50 @@ def _values(costs: FiniteValues, expr: Expr) -> Iterator[Value]:
         yield word
         taken.append(word)
         strings = intersect(form.string, complement(words(taken)))
-    if form.arrays or form.objects:
+    listed = None if form.arrays else _objects_by_member(costs, form, wanted)
+    if listed is not None:
+        yield from listed
+    elif form.arrays or form.objects:
         yield from _containers(costs, expr)
+
+
+def _has_member_of_many(costs: FiniteValues, form: NormalForm, wanted: int) -> bool:
+    """Whether some object may have a member with so many values, whatever else it has."""
+    return any(
+        costs.domain(child, wanted) is None
+        for matcher in costs.objects(form)
+        for child, _ in (matcher.listed_members or {}).values()
+    )
+
+
+def _objects_by_member(
+    costs: FiniteValues, form: NormalForm, wanted: int
+) -> Iterator[Value] | None:
+    """All objects that fit; None if other things than the values of named members decide."""
+    choices: list[list[list[tuple[str, Value] | None]]] = []
+    for matcher in costs.objects(form):
+        children = matcher.listed_members
+        if children is None:
+            return None
+        choices.append([])
+        for name, (child, required) in children.items():
+            values = costs.domain(child, wanted)
+            if values is None:
+                return None
+            absent = [] if required else [None]
+            choices[-1].append([*absent, *((name, value) for value in values)])
+    return _joined_members(choices)
+
+
+def _joined_members(choices: list[list[list[tuple[str, Value] | None]]]) -> Iterator[Value]:
+    """The objects with one of the possible members for each name, each once; None: it is absent."""
+    seen: set[Value] = set()
+    for members in choices:
+        for way in product(*members):
+            found = members_of(member for member in way if member is not None)
+            if found not in seen:
+                seen.add(found)
+                yield found
 
 
 def _containers(costs: FiniteValues, expr: Expr) -> Iterator[Value]:

@@ -166,6 +166,14 @@ class ObjectMatcher:
         """The names as a range of words, numbered from 0."""
         return word_range({name: i for i, name in enumerate(self.names)})
 
+    @cached_attribute
+    def listed_members(self) -> dict[str, tuple[Expr, bool]] | None:
+        """By name, what the value must fit and whether it must come, if nothing else matters."""
+        if not self._is_simple or self.key_classes:
+            return None
+        names = (n for n, ok in zip(self.names, self.possible_names, strict=True) if ok)
+        return {name: (self.child(name), name in self.required) for name in names}
+
     @property
     def has_members(self) -> bool:
         """Whether some key certainly may come first, of a matcher that some object fits."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.automata.pushdown.engine import Engine
+from structgen.errors import UnsatisfiableSchemaError
 from structgen.masks.bitmask import unpack
 from tests.fuzz.judge import BYTES
 from tests.helpers import laws
@@ -292,3 +294,27 @@ def test_a_completion_is_found_where_the_best_ends_look_as_if_all_fitted(
     rest = constraint.shortest_completion(constraint.advance_bytes(constraint.start, prefix))
     assert json_decider(schema)(prefix + rest)
     assert len(rest) == size
+
+
+def test_objects_of_few_values_are_counted_by_their_members() -> None:
+    """Each may come once, and no more are asked for than there are."""
+    item = {
+        "type": "object",
+        "properties": {"a": {"enum": [0, "x"]}, "b": {"type": "boolean"}, "c": {"const": None}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    schema = {"type": "array", "items": item, "uniqueItems": True, "minItems": 3}
+    decide = json_decider(schema)
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    objects = [
+        {"a": a} | ({} if b is None else {"b": b}) | ({} if c else {"c": None})
+        for a, b, c in product((0, "x"), (None, True, False), (True, False))
+    ]
+    lists = [objects, objects[:3], objects[:2], [*objects, objects[4]], objects[3:6] * 2]
+    texts = [json.dumps(items, separators=(",", ":")).encode() for items in lists]
+    laws.accepts_exactly(constraint, texts, decide)
+    state = constraint.advance_bytes(constraint.start, texts[0][:-1] + b",")
+    assert state == sg.DEAD
+    with pytest.raises(UnsatisfiableSchemaError):
+        sg.compile(sg.JsonSchema({**schema, "minItems": 13}), BYTES)
