@@ -432,12 +432,12 @@ def _is_wide(text: Text) -> bool:
 
 
 def _are_many_numbers(vector: tuple[Regex, ...]) -> bool:
-    """Whether many languages of numbers are read of which none has a single value.
+    """Whether many languages of numbers are read, most of which have no single values.
 
-    Few characters follow in a number, so that one automaton does not pay for few.
+    Few characters follow in a number, so that one automaton does not pay for few, nor for a list.
     """
     alive = [language for language in vector if language is not EMPTY]
-    return len(alive) >= WIDE and not any(map(has_single_values, alive))
+    return len(alive) >= WIDE and 2 * sum(map(has_single_values, alive)) <= len(alive)
 
 
 def _expressions(text: Text) -> tuple[Regex, ...] | None:

@@ -247,7 +247,9 @@ class Schemas(Subschemas):
             return
         for matcher in self.costs.objects(form):
             if isinstance(matcher, ClauseMatcher):
-                self.explored += [(form, key) for key in matcher.explore(MANY_CLAUSES)]
+                keys = matcher.explore(MANY_CLAUSES)
+                opened = (len(self.explored) < MAX_OPENED) * [(form, None)]
+                self.explored += [(form, key) for key in keys] or opened
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
                 explore_vector_ahead((EMPTY, *matcher.key_rules.languages))

@@ -127,6 +127,7 @@ class ClauseMatcher(ObjectMatcher):
                     check.values_that_decide(pending) is not None
                     or check.ways_by_tag(near, pending) is not None
                     or check.surely_satisfiable(after.with_open_clauses(left))
+                    or self._parts(self.child(key), pending) is not None
                 )
                 if decided and self.transitions(self.start, key):
                     found.append(key)
@@ -187,10 +188,7 @@ class ClauseMatcher(ObjectMatcher):
         ways: Iterable[tuple[Expr, ...]] | None = self._quick_check.ways_by_tag(near, pending)
         # else it is asked what is left at worst
         if ways is None and not can_finish(fresh(p.rest for p in pending)):
-            possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
-            parts = None
-            if len(possible) > FEW_CONDITIONS and not any(p.universals for p in pending):
-                parts = parted(child, possible, self._costs)
+            parts = self._parts(child, pending)
             if parts is not None:
                 by_rests: dict[tuple[Clause, ...], list[Expr]] = {}
                 for values, held in parts:
@@ -203,6 +201,7 @@ class ClauseMatcher(ObjectMatcher):
                     for left, values in by_rests.items()
                     if can_finish([*left])
                 ]
+            possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
             ways = _fewest(
                 possible, _needed(pending), lambda fits: can_finish(fresh(_rests(pending, fits)))
             )
@@ -214,6 +213,17 @@ class ClauseMatcher(ObjectMatcher):
             asked = {x: y if y in enough else conjoin(child, x) for x, y in asked.items()}
         observed = tuple([asked[x] for p in pending for x in p.observed()])
         return [Transition(child, after._replace(pending=tuple(pending)), observed)]
+
+    def _parts(
+        self, child: Expr, pending: Sequence[PendingClause]
+    ) -> list[tuple[Expr, frozenset[Expr]]] | None:
+        """See `parted`: of the values that fit `child`, by what many clauses ask of them."""
+        asked = dict.fromkeys(x for p in pending for x in p.satisfiers)
+        if any(p.universals for p in pending):
+            return None
+        possible = [x for x in asked if self._costs.satisfiable(conjoin(child, x))]
+        few = len(possible) <= FEW_CONDITIONS
+        return None if few else parted(child, possible, self._costs)
 
     def _after_key(
         self, at: Progress, key: str
