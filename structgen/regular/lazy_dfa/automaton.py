@@ -99,7 +99,8 @@ from structgen.regular.lazy_dfa.vectors import (
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 256  # states explored by `explore_ahead`, besides those of examples
-MOST_AHEAD = 5 * AHEAD  # states that these lead to, of expressions side by side
+SOME_AHEAD = 128  # the same of expressions side by side
+MOST_AHEAD = 640  # states of a product that these may lead to
 MANY_AHEAD = 2000  # states explored where each takes a search
 FEW_AHEAD = 24  # the same of what takes longer: formats with costly states
 MOST_BESIDE = 64  # alternatives of a union that are read side by side
@@ -278,25 +279,28 @@ def explore_ahead(regex: Regex) -> None:
         _explore_along(automaton, texts)
 
 
-def explore_vector_ahead(vector: Vector) -> None:
+def explore_vector_ahead(vector: Vector, *, of_keys: bool = False) -> None:
     """Explore some states of the DFA that reads several expressions side by side.
 
-    Raises BudgetError where each leads to many others, as patterns with wildcards inside do.
+    of_keys: raise BudgetError where each leads to many others, as where key patterns have wildcards
+    inside.
     """
     automaton = vector_automaton(vector)
     if automaton is None:  # texts are read by derivatives: see whether these take too long
         _derive_ahead(vector)
-    elif not automaton.known:
-        with automaton.lock:
-            automaton.explore_near(AHEAD)
-        if automaton.size > MOST_AHEAD:
-            raise BudgetError(
-                "a text may match patterns beside each other in too many ways",
-                hint="use fewer patterns, or patterns without wildcards inside",
-            )
-        if isinstance(automaton, VectorProduct):  # tokens lead to many of its states
-            with automaton.lock:
-                automaton.explore_near(MANY_AHEAD)
+        return
+    with automaton.lock:
+        if not automaton.known:
+            automaton.explore_near(SOME_AHEAD)
+            if isinstance(automaton, VectorProduct):
+                automaton.sprawls = automaton.size > MOST_AHEAD
+        if isinstance(automaton, VectorProduct):
+            if automaton.sprawls and of_keys:
+                raise BudgetError(
+                    "a text may match patterns beside each other in too many ways",
+                    hint="use fewer patterns, or patterns without wildcards inside",
+                )
+            automaton.explore_near(MANY_AHEAD)  # tokens lead to many of its states
 
 
 def _derive_ahead(vector: Vector) -> None:

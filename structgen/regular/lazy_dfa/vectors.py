@@ -164,7 +164,10 @@ class VectorProduct(ProductAutomaton):
     """The same as a product of automata, for expressions that are not plain.
 
     Every expression is a formula over the automata; a state is dead where none of them has a text.
+    sprawls: whether its first states lead to too many others.
     """
+
+    sprawls = False
 
     def __init__(self, vector: Vector, table_of: TableOf) -> None:
         """table_of: makes the table of a part. Raises TooLargeError."""

@@ -252,7 +252,7 @@ class Schemas(Subschemas):
                 self.explored += [(form, key) for key in keys] or opened
             elif matcher.key_rules is not None and matcher.key_classes:
                 # as the lexer state of a key that is none of the names has it
-                explore_vector_ahead((EMPTY, *matcher.key_rules.languages))
+                explore_vector_ahead((EMPTY, *matcher.key_rules.languages), of_keys=True)
                 if len(self.explored) < MAX_OPENED:
                     self.explored.append((form, None))
             elif _patterns_of(matcher.alt) >= SOME_PATTERNS and len(self.explored) < MAX_OPENED:
