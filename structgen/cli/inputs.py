@@ -6,9 +6,11 @@ Whatever is wrong with them becomes a StructgenError that names the place and sa
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import importlib
 import json
+import math
 import os
 import re
 import sys
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 GRAMMAR_ENDINGS = (".lark", ".gbnf", ".ebnf")
 YAML_ENDINGS = (".yaml", ".yml")
+MOST_VALUES = 1_000_000  # of YAML, where a few lines of aliases can stand for any number
 GRAMMAR_OPTIONS = ("start", "lexing", "grammar")
 _DATES = "tag:yaml.org,2002:timestamp"  # in YAML; read as strings, as JSON has them
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
@@ -34,6 +37,8 @@ _MODEL = re.compile(rf"({_NAME}):({_NAME})")
 def read_bytes(path: str, what: str) -> bytes:
     """The bytes of a file, or of stdin for `-`. `what` names the file's part in messages."""
     if path == STDIN:
+        if sys.stdin is None:
+            _bad(f"the {what} cannot be read: stdin is closed", STDIN, "", "name a file")
         return sys.stdin.buffer.read()
     try:
         return Path(path).read_bytes()
@@ -240,6 +245,7 @@ def read_yaml(text: str, path: str, what: str) -> Any:
 
     try:
         value = yaml.load(text, Loader)  # noqa: S506  it is a safe loader
+        count = _count(value, {})
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = path if mark is None else f"{path}:{mark.line + 1}:{mark.column + 1}"
@@ -247,7 +253,28 @@ def read_yaml(text: str, path: str, what: str) -> Any:
         _broken(f"the {what} is not YAML: {problem}", place, hint="correct it there")
     except RecursionError:
         _broken(f"the {what} is nested too deeply to be read", path, hint="use $ref for recursion")
+    if count == math.inf:
+        _broken(f"the {what} has what JSON has not", path, "texts, numbers, lists and objects")
+    if count > MOST_VALUES:
+        _broken(
+            f"the {what} has too many values, aliases counted", path, f"{MOST_VALUES:,} at most"
+        )
     return value
+
+
+def _count(value: Any, known: dict[int, float]) -> float:
+    """How many values there are in one; infinity where some are not of JSON.
+
+    A value that several places have (an alias) counts in each. known: the counts of lists and
+    objects by their id. Raises RecursionError for a value within itself.
+    """
+    if isinstance(value, list | dict):
+        if id(value) not in known:
+            inner = value.values() if isinstance(value, dict) else value
+            known[id(value)] = 1 + sum(_count(each, known) for each in inner)
+        return known[id(value)]
+    is_number = isinstance(value, int | float) and math.isfinite(value)
+    return 1 if value is None or isinstance(value, str) or is_number else math.inf
 
 
 def import_model(module: str, name: str) -> Any:
@@ -255,8 +282,9 @@ def import_model(module: str, name: str) -> Any:
     from structgen.schema.python.types import is_python_type
 
     place = f"{module}:{name}"
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
+    with contextlib.suppress(FileNotFoundError):  # the folder is gone
+        if (here := os.getcwd()) not in sys.path:
+            sys.path.insert(0, here)
     try:
         value: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import difflib
 import importlib
+import io
 import os
 import re
 import sys
@@ -74,16 +75,18 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. `argv` defaults to the process's arguments."""
+    _open_streams()
     terminal = Terminal()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         import argcomplete
 
         argcomplete.autocomplete(build_parser())
+    args = argparse.Namespace()
     try:
-        args = parse(sys.argv[1:] if argv is None else argv)
-    except SystemExit as stop:  # argparse has said what is wrong, or shown the help
-        return stop.code if isinstance(stop.code, int) else FINE
-    try:
+        try:
+            args = parse(sys.argv[1:] if argv is None else argv)
+        except SystemExit as stop:  # argparse has said what is wrong, or shown the help
+            return stop.code if isinstance(stop.code, int) else FINE
         with terminal.showing_warnings():
             status: int = args.run(args, terminal)
         terminal.clear()
@@ -98,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         line = describe(error)
         if line is None:
             raise
+        if isinstance(error, OSError):
+            _drop_stdout()  # which may be what cannot be written
         if "debug" in args:
             terminal.say(traceback.format_exc())
         terminal.fail(line)
@@ -150,6 +155,12 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     for module in dict.fromkeys(COMMANDS.values()) if chosen is None else (chosen,):
         importlib.import_module(f"structgen.cli.commands.{module}").add(commands)
     return parser
+
+
+def _open_streams() -> None:
+    """Let what is written to a stream that was closed before Python began go nowhere."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
 
 
 def _drop_stdout() -> None:

@@ -1,5 +1,6 @@
 """Write results to stdout; messages, colours and progress to stderr.
 
+What goes to a stderr that cannot be written is lost without a word.
 Colours and progress lines appear only where a person looks on: on a terminal, unless NO_COLOR is
 set or TERM is `dumb`. Everything else is plain text, so that logs and pipes stay readable.
 """
@@ -58,9 +59,10 @@ class Terminal:
 
     def say(self, text: str = "") -> None:
         """Write one line to stderr."""
-        self.clear()
-        self.err.write(text + "\n")
-        self.err.flush()
+        with contextlib.suppress(OSError):
+            self.clear()
+            self.err.write(text + "\n")
+            self.err.flush()
 
     def fail(self, text: str) -> None:
         """Write an error to stderr, without characters that would act on the terminal."""
@@ -98,8 +100,9 @@ class Terminal:
             return
         self._last = now
         self._drawn = True
-        self.err.write(CLEAR_LINE + text)
-        self.err.flush()
+        with contextlib.suppress(OSError):
+            self.err.write(CLEAR_LINE + text)
+            self.err.flush()
 
     def clear(self) -> None:
         """Remove the progress line, if there is one."""
@@ -164,6 +167,9 @@ def describe(error: Exception) -> str | None:
                 f"this needs {name}, which is not installed; "
                 f"run: pip install 'structgen[{EXTRAS[name]}]'"
             )
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.strerror or error} at {error.filename}; check the path"
+    if isinstance(error, OSError):
+        where = "at stdout" if error.filename is None else f"at {error.filename}; check the path"
+        return f"{error.strerror or error} {where}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
     return None

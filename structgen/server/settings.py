@@ -88,7 +88,7 @@ def read_keys(path: str, limits: Limits) -> dict[str, Tenant]:
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StructgenError(f"the file of keys is not JSON: {error}", location=path) from error
     if not isinstance(found, dict):
         raise StructgenError("the file of keys is no JSON object", location=path)

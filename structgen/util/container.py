@@ -253,6 +253,10 @@ def write_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]
     ArtifactError when it cannot be written.
     """
     target = Path(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise ArtifactError(  # a device or a pipe, whose place the file would take
+            "this is not a regular file", location=str(target), hint="name a file"
+        )
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}")
     try:
         try:

@@ -67,7 +67,7 @@ def _resume(out: Path, name: str) -> tuple[int, int]:
             try:
                 found = json.loads(line)
                 same = found["row"] == done and found["work"] == name
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 same = False
             if not same:
                 raise ArtifactError(

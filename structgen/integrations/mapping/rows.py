@@ -60,7 +60,7 @@ def check_ending(path: Path) -> None:
 def _object(line: str, location: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SpecError(f"the line is not JSON: {error}", location=location) from error
     if not isinstance(found, dict):
         raise SpecError("the line is no JSON object", location=location, expected='{"name": ...}')
