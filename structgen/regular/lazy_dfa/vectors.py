@@ -5,7 +5,8 @@ of the text must say in which of them it is (its outcome). The plain parts that 
 made of are read by one position automaton; each part is followed by a position that reads nothing,
 so a state says which parts a text is in, and unions, intersections and complements of parts are
 evaluated on these bits. That needs no product, but works only where no state can be dead that looks
-alive (`parts_of`).
+alive (`parts_of`). Else, as where formats or numbers are among them, the parts are joined in a
+product (`VectorProduct`).
 """
 
 from __future__ import annotations
