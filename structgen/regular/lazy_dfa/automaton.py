@@ -94,6 +94,7 @@ from structgen.regular.lazy_dfa.vectors import (
     VectorAutomaton,
     VectorProduct,
     is_better_apart,
+    is_nearly_plain,
 )
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
@@ -347,7 +348,7 @@ def _joined(vector: Vector) -> VectorAutomaton | VectorProduct:
     """One automaton that reads several expressions. Raises TooLargeError."""
     with contextlib.suppress(TooLargeError):
         return VectorAutomaton(vector)
-    if is_better_apart(vector):
+    if is_better_apart(vector) or all(map(is_nearly_plain, vector)):
         raise TooLargeError
     return VectorProduct(vector, block_of)
 

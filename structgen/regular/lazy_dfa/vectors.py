@@ -230,6 +230,17 @@ def is_better_apart(vector: Vector) -> bool:
     return few and len(lasting) > 1 and any(map(_rules_out_many, lasting))
 
 
+def is_nearly_plain(language: Regex) -> bool:
+    """Whether a language is a plain one, perhaps without some of limited length.
+
+    Derivatives of such languages take less than a product.
+    """
+    parts = language.parts if isinstance(language, And) else (language,)
+    bodies = [part.body if isinstance(part, Not) else part for part in parts]
+    short = all(part.body.longest < INFINITE for part in parts if isinstance(part, Not))
+    return short and all(body.plain for body in bodies)
+
+
 def _are_anchored(vector: Vector) -> bool:
     """Whether many languages stand beside all texts of which few go on with a text at once.
 
