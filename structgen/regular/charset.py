@@ -19,7 +19,7 @@ from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 MAX_CODE_POINT = 0x10FFFF
-SETS_PER_UNIT = 4  # that are cut into disjoint ones in a unit of work
+SETS_PER_UNIT = 2  # that are cut into disjoint ones in a unit of work
 Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
 

@@ -18,7 +18,7 @@ from structgen.schema.objects import clause_matcher, clauses, key_classes, key_r
 PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
 ROWS: list[tuple[int, str]] = [
     (constraint.MAX_WORK, "units of work for the first mask"),
-    (completion.MAX_WORK, "units of work for the first mask, and as many for a shortest"),
+    (completion.MAX_WORK, "units of work for a shortest completion"),
     (completion.MAX_BYTES, "bytes of a completion"),
     (combination.MAX_ALTERNATIVES, "alternatives"),
     (clauses.MAX_TRIES, "steps that lead to no way to finish an object"),

@@ -8,12 +8,15 @@ is mostly one clause (see `forms.Clause`), so that negating it does not multiply
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 from typing import Any
 
+from structgen.regular.expressions.build import text_of
+from structgen.regular.expressions.nodes import Words
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import (
     ANY,
@@ -172,12 +175,45 @@ def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in forms]
     if _are_tagged(forms):
         return found
-    for i, j in combinations(range(len(forms)), 2):
+    for i, j in _pairs(forms):
         checkpoint(j % 3 == 0)  # a third of a unit each
         if forms[i] is forms[j] or not disjoint(forms[i], forms[j], peek):
             found[i].append(j)
             found[j].append(i)
-    return found
+    return [sorted(others) for others in found]
+
+
+def _pairs(forms: Sequence[NormalForm]) -> Iterator[tuple[int, int]]:
+    """All pairs of forms, but for those that list their values and have none in common."""
+    holders: dict[Hashable, list[int]] = {}
+    listings, others = [], []
+    for i, form in enumerate(forms):
+        values = _listed(form)
+        (others if values is None else listings).append(i)
+        for value in values or ():
+            holders.setdefault(value, []).append(i)
+    yield from combinations(others, 2)
+    yield from product(others, listings)
+    yield from {pair for each in holders.values() for pair in combinations(each, 2)}
+
+
+def _listed(form: NormalForm) -> list[Hashable] | None:
+    """The values of a normal form that lists scalars; None for any other."""
+    texts, numbers = _members(form.string), _members(form.number)
+    if texts is None or numbers is None or form.arrays or form.objects:
+        return None
+    others = {"null": form.null, "true": form.true, "false": form.false}
+    return [*texts, *map(Fraction, numbers), *((name,) for name, fits in others.items() if fits)]
+
+
+def _members(language: Regex) -> list[str] | None:
+    """The texts of a list of words, or of a single one."""
+    if language is EMPTY:
+        return []
+    if isinstance(language, Words):
+        return language.members()
+    text = text_of(language)
+    return [text] if text else None
 
 
 def telling_keys(

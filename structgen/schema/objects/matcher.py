@@ -43,6 +43,7 @@ from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 MAX_SPLITTING = 4  # patterns that split the keys of an object into classes for reading them
+MEMBERS_PER_UNIT = 20  # whose bytes are added in a unit of work
 MAX_PARTITIONED = 6  # the same for finding the members with the fewest bytes
 
 
@@ -482,6 +483,7 @@ class ObjectMatcher:
         extra = max(self.alt.least - at.members_read, least) - len(sizes)
         if extra > 0:
             sizes += self._cheapest(at, extra, cost_of)
+        checkpoint(len(sizes) // MEMBERS_PER_UNIT)
         found = [size for size in sizes if size is not None]
         enough = len(found) + at.members_read >= self.alt.least
         return found if enough and len(found) == len(sizes) else None
