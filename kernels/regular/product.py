@@ -34,12 +34,8 @@ from structgen.kernels.tables import GRID, I32, I64, U8
 
 AND, OR, NOT, BESIDE = -1, -2, -3, -4  # in a formula; other numbers are automata
 NOTHING, SOME, EVERYTHING = 0, 1, 2  # what may follow
-UNDECIDED, LIVE, EMPTY, SEARCHED = (
-    0,
-    1,
-    2,
-    3,
-)  # whether a state leads to a text: not known, ..., searched
+# Whether a state leads to a text: not known, yes, no; during a search: it waits, it was looked at.
+UNDECIDED, LIVE, EMPTY, WAITS, SEEN = range(5)
 MADE, HASHED = 0, 1  # entries of `Product.sizes`: states there are, states in the hash table
 ALL_KNOWN, FULL = -1, -3  # what a search says, in place of a state that must be known first
 
@@ -221,20 +217,29 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
     """Find out whether state s, of which nothing is known, leads to a text. Returns as `walk`.
 
     depth_first: look behind what was met last, and there first where the end seems nearest;
-    otherwise behind what was met first.
+    otherwise in turn there and behind what was met first. Each alone may take long: where much that
+    is met last is a dead end, and where many texts are alike but the end is far.
     """
     line, before, below, live = side.line, side.before, side.below, side.live
     count = side.moves.shape[1]
     line[0] = s
-    live[s] = SEARCHED
+    live[s] = WAITS
     below[s] = -1
     head, tail, top, met = 0, 1, numba.int64(s), -1
     need = numba.int64(ALL_KNOWN)
-    # Breadth-first the states wait in `line`, depth-first on a stack linked by `below`.
+    last = depth_first
+    # All states wait in `line`, by when they were met, and on a stack linked by `below` as well.
     while head < tail and met < 0 and need == ALL_KNOWN:
-        at = top if depth_first else numba.int64(line[head])
-        top = numba.int64(below[at])
-        head += 1
+        if last and top >= 0:
+            at = top
+            top = numba.int64(below[at])
+        else:
+            at = numba.int64(line[head])
+            head += 1
+        if live[at] != WAITS:
+            continue
+        live[at] = SEEN
+        last = depth_first or not last
         need = walk(nodes, formula, side, at)
         nearest, fewest = numba.int64(-1), numba.int64(0)
         for i in range(count if need == ALL_KNOWN else 0):
@@ -244,11 +249,11 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
             if target >= 0 and live[target] == LIVE:
                 met = at
             elif target >= 0 and live[target] == UNDECIDED:
-                live[target] = SEARCHED
+                live[target] = WAITS
                 before[target] = at
                 line[tail] = target
                 tail += 1
-                missing = fewest_missing(side, target) if depth_first else numba.int64(0)
+                missing = fewest_missing(side, target)
                 if nearest < 0 or missing <= fewest:
                     target, nearest, fewest = nearest, target, missing
                 if target >= 0:

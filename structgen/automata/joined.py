@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from structgen.automata.interface import DEAD, Automaton
+from structgen.util.cancellation import checkpoint
 
 MAX_STEPS = 1 << 18  # steps remembered
 
@@ -37,6 +38,7 @@ class JoinedAutomaton(Automaton, Generic[P]):
         for count, byte in enumerate(text):
             after = self._steps.get(at << 8 | byte)
             if after is None:
+                checkpoint(count % 2 == 0)  # half a unit each
                 after = self._step(at, byte)
                 if len(self._steps) >= MAX_STEPS:
                     self._steps.clear()

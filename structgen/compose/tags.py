@@ -174,21 +174,26 @@ class Tags(CompositeSpec):
             self._check_triggers()
 
     def _check_triggers(self) -> None:
+        triggers = frozenset(self.triggers or ())
+        sizes = sorted({*map(len, triggers)})
+        used: set[str] = set()
         for tag in self.tags:
-            if not any(tag.begin.startswith(trigger) for trigger in self.triggers or ()):
+            found = triggers.intersection(tag.begin[:size] for size in sizes)
+            if not found:
                 raise SpecError(
                     f"no trigger leads to the tag {tag.begin!r}",
                     expected="a trigger that it begins with",
                 )
+            used |= found
         for trigger in self.triggers or ():
-            if not any(tag.begin.startswith(trigger) for tag in self.tags):
+            if trigger not in used:
                 raise SpecError(f"no tag begins with the trigger {trigger!r}")
-            for other in self.triggers or ():
-                if other != trigger and other in trigger[:-1]:
-                    raise SpecError(
-                        f"the trigger {trigger!r} can never be written, since {other!r} ends in it",
-                        hint="leave one of them out",
-                    )
+            other = _one_within(trigger[:-1], triggers, sizes)
+            if other is not None:
+                raise SpecError(
+                    f"the trigger {trigger!r} can never be written, since {other!r} ends in it",
+                    hint="leave one of them out",
+                )
 
     # -- layout ---------------------------------------------------------------------------------
 
@@ -260,6 +265,14 @@ class Tags(CompositeSpec):
         """The spec that `to_json` described."""
         tags = tuple(Tag.from_json(tag) for tag in data["tags"])
         return cls(**{**data, "tags": tags})
+
+
+def _one_within(text: str, words: frozenset[str], sizes: Sequence[int]) -> str | None:
+    """One of some words that stands in a text. sizes: the lengths that the words have."""
+    if len(text) * len(sizes) > len(words):
+        return min((word for word in words if word in text), default=None)
+    pieces = (text[i : i + size] for i in range(len(text)) for size in sizes)
+    return next((piece for piece in pieces if piece in words), None)
 
 
 class _TagsLayout:

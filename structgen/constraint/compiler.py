@@ -21,14 +21,17 @@ from typing import Any
 
 from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
 from structgen.constraint.loading import load as load_artifact
-from structgen.errors import ArgumentError, ValidationError
+from structgen.errors import ArgumentError, BudgetError, ValidationError
 from structgen.schema.coerce import coerce
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
 from structgen.schema.report.slips import look_for_slips
 from structgen.spec.base import Spec
+from structgen.util.cancellation import limited
 from structgen.util.json_pointer import json_pointer
 from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
+
+MAX_WORK = 100_000  # units of work for the compilation of one spec
 
 
 def compile(  # noqa: A001  the contract's name
@@ -48,7 +51,14 @@ def compile(  # noqa: A001  the contract's name
     wanted = coerce(spec)
     look_for_slips(wanted, strict=strict)
     check_integer("max_bytes", max_bytes, "a number of bytes, such as 64 << 20")
-    return constraint_of(wanted, checked_vocabulary(vocabulary), max_bytes)
+    vocabulary = checked_vocabulary(vocabulary)
+    try:
+        with limited(MAX_WORK, "the spec takes too long to compile", "make it simpler"):
+            return constraint_of(wanted, vocabulary, max_bytes)
+    except RecursionError as error:
+        raise BudgetError(
+            "the spec is nested too deeply", hint="nest its parts less deeply"
+        ) from error
 
 
 def load(

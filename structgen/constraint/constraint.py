@@ -47,7 +47,7 @@ TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8
 STEP_BYTES = 128  # of a cached (state, token) -> state, about
 STATE_BYTES = 256  # of a state, with how it was reached, about
 UNKNOWN = -1  # the position of a state whose tables were dropped
-MAX_WORK = 150_000  # units of work for the first mask
+MAX_WORK = 150_000  # units of work for one mask, or one completion
 MAX_FORCED = 1 << 16  # bytes that `forced_bytes` returns at most
 CHECK_EVERY = 64  # states made between two looks at the memory taken
 MASK_COUNT = 8  # states that a mask counts for there
@@ -366,7 +366,8 @@ class Constraint:
         """A shortest text (in bytes) that may follow so that the whole may end."""
         if self._is_over(state):
             return b""
-        with self.lock:
+        what = "the shortest way to end the text takes too long to find"
+        with self.lock, limited(MAX_WORK, what, "ask for fewer or shorter pieces"):
             return self._completions.shortest(self._position(state))
 
     def core(self, state: int) -> Hashable:
@@ -465,10 +466,8 @@ class Constraint:
         self._countdown -= MASK_COUNT - 1
         self._limit_memory()
         position = self._position(state)
-        if state == self.start:
-            with limited(MAX_WORK, "the first mask takes too long", "make the spec simpler"):
-                ends = self._masks.write(position, row)
-        else:
+        which = "first" if state == self.start else "next"
+        with limited(MAX_WORK, f"the {which} mask takes too long", "make the spec simpler"):
             ends = self._masks.write(position, row)
         if ends is not None:
             self._ends[state] = ends

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from structgen.errors import BudgetError
+
 # Bytes from which arrays are maps. From 4 MiB numpy would ask for huge pages: the first write to
 # one clears all of it, which takes as long as a hundred masks, and uses memory that most tables
 # never write to. Pages of smaller ones would go back to the system, and be cleared once more.
@@ -75,12 +77,18 @@ atexit.register(_pages.end)
 
 
 def paged(*shape: int) -> npt.NDArray[np.int32]:
-    """An int32 array of a shape, with undefined content, like `np.empty`."""
+    """An int32 array of a shape, with undefined content, like `np.empty`. Raises BudgetError."""
     count = prod(shape)
     if 4 * count >= LEAST and hasattr(mmap, "MAP_PRIVATE"):
         with contextlib.suppress(OSError):  # a process may have only so many maps
             return _pages.take(4 * count)[:count].reshape(shape)
-    return np.empty(shape, np.int32)
+    try:
+        return np.empty(shape, np.int32)
+    except MemoryError:
+        raise BudgetError(
+            f"there is no memory for a table of {4 * count >> 20} MiB",
+            hint="make the spec simpler, or let the process take more memory",
+        ) from None
 
 
 def bytes_of(*held: object) -> int:

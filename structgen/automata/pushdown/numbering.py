@@ -26,10 +26,14 @@ from structgen.automata.pushdown.tables import (
     inconsistent_tables,
     with_states,
 )
+from structgen.errors import BudgetError
 from structgen.kernels.build.loader import kernels
 from structgen.util.arrays import with_room
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
+MAX_STATES = 1 << 21  # lexer states of one automaton; the row of each has 1 KiB
+STATES_PER_UNIT = 16  # that are made in a unit of work
 MAX_CACHED_ROWS = 4096  # rows of lexer states kept as Python objects
 
 
@@ -271,7 +275,15 @@ class Numbering(ABC):
         t = self.tables
         if int(t.sizes[self._k.SIZE_SPANS]) + spans > len(t.spans):
             t = t._replace(spans=with_room(t.spans, int(t.sizes[self._k.SIZE_SPANS]) + spans))
-        self.use(with_states(t, int(t.sizes[self._k.SIZE_STATES]) + count))
+        needed = int(t.sizes[self._k.SIZE_STATES]) + count
+        if needed > len(t.filled):
+            checkpoint(len(t.filled) // STATES_PER_UNIT)
+            if needed > MAX_STATES:
+                raise BudgetError(
+                    f"more than {MAX_STATES} states were met in the text so far",
+                    hint="write a shorter text, or make the patterns simpler",
+                )
+        self.use(with_states(t, needed))
 
     def targets(self, q: int) -> npt.NDArray[np.int32]:
         """int32[256]: the row of lexer state q, filled if need be (see `kernels.tables`)."""

@@ -179,9 +179,9 @@ class EmbeddedDfa:
         with automaton.lock:
             automaton.explore(state)
             begin, end = self._written, automaton.known
-            self._written = end
             count = int(automaton.first[end] - automaton.first[begin])
             numbers.make_room(automaton.made - self._numbered, count)
+            self._written = end
             since = self._loops_written if automaton.loops_are_final else 0
             self._number(numbers)
             self._loops_written = self._numbered

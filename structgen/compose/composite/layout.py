@@ -21,6 +21,7 @@ from structgen.spec.base import ANY_BYTE, Spec
 WHOLE = 0  #: at the end of one of its texts
 QUIET = -1  #: a search that has found nothing
 MAX_PARTS = 1 << 16
+MAX_LARGE = 2_500  # automata but for scans: each reserves 4 MiB for its tables
 
 Thread = tuple[int, int]  # part, position in its automaton
 Threads = tuple[Thread, ...]
@@ -100,6 +101,7 @@ class Layout:
     def __init__(self, root: object = None, saved: Mapping[int, Stored] | None = None) -> None:
         self.parts: list[Part] = []
         self.automata: list[Automaton] = []
+        self._large = 0  # of these, those that are no scans
         self._root = root
         self._saved = saved or {}
         self._of_spec: dict[int, tuple[int, Spec]] = {}
@@ -146,6 +148,11 @@ class Layout:
         return Hub([after], mark=what) if owner is self._root else after
 
     def _add(self, automaton: Automaton) -> int:
+        self._large += not isinstance(automaton, Scan)
+        if self._large > MAX_LARGE:
+            raise BudgetError(
+                f"the spec has more than {MAX_LARGE} different parts", hint="use fewer of them"
+            )
         self.automata.append(automaton)
         return len(self.automata) - 1
 

@@ -15,6 +15,7 @@ from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.kernels.build.loader import kernels
 
 Flags = npt.NDArray[np.bool_]
+AT_ONCE = 512  # sets of terminals, each as a row of all of them
 PAIRS = 1 << 12  # of states, for which there is room at first
 BY_SETS = "_common", "_tails", "_rivals", "_between"  # depend on what the lexer looks for at once
 
@@ -111,9 +112,15 @@ class Neighbours:
         """uint8[terminals, classes]: whether a byte of a class can follow a terminal."""
         if not self._count:
             return np.zeros((1, self._tables.next.shape[1]), np.uint8)
-        following = matrix(self._follow, self._count)
-        following[:, self._ignored] = True
-        return product(following, self._tables.next[self._start] >= 0).astype(np.uint8)
+        begins = self._tables.next[self._start] >= 0
+        sets = {following: i for i, following in enumerate(dict.fromkeys(self._follow))}
+        listed, parts = [*sets], []
+        for first in range(0, len(listed), AT_ONCE):
+            following = matrix(listed[first : first + AT_ONCE], self._count)
+            following[:, self._ignored] = True
+            parts.append(product(following, begins).astype(np.uint8))
+        found: npt.NDArray[np.uint8] = np.concatenate(parts)[[sets[one] for one in self._follow]]
+        return found
 
     def last_bytes(self, behind: Iterable[int]) -> frozenset[int]:
         """The bytes with which terminals end that may stand in front of any of some."""

@@ -79,16 +79,17 @@ def regular_language(rules: Mapping[str, Expression], start: str) -> Regex | Non
 def _is_recursive(rules: Mapping[str, Expression], start: str) -> bool:
     """Whether a rule, or one that it uses, uses itself."""
     begun: set[str] = set()
-    done: set[str] = set()
+    inside: set[str] = set()  # rules begun whose parts are not all done
     todo = [start]
     while todo:
         name = todo[-1]
         if name in begun:
-            done.add(todo.pop())
+            inside.discard(todo.pop())
             continue
         begun.add(name)
+        inside.add(name)
         used = {*_leaves(rules[name])} & rules.keys()
-        if used & (begun - done):
+        if used & inside:
             return True
         todo += used - begun
     return False

@@ -33,6 +33,9 @@ from structgen.regular.expressions.nodes import (
     SubAutomaton,
     Words,
 )
+from structgen.util.cancellation import checkpoint
+
+LETTERS_PER_UNIT = 1 << 14  # of a literal, that are copied in a unit of work
 
 Derivatives = Iterable[tuple[CharSet, Regex]]
 
@@ -46,6 +49,7 @@ def _derive_chars(node: Chars) -> Derivatives:
 
 
 def _derive_literal(node: Literal) -> Derivatives:
+    checkpoint(len(node.text) // LETTERS_PER_UNIT)
     return ((one_character(node.text[0]), text_node(node.text[1:])),)
 
 

@@ -32,11 +32,12 @@ from structgen.regular.numbers.language import number_alternatives
 from structgen.util.arrays import with_room
 from structgen.util.cancellation import checkpoint
 
-MAX_SIDE = 300_000  # tuples kept by searches besides those that are states
+MAX_SIDE = 100_000  # tuples kept by searches besides those that are states
 WORTH = 100  # `max_eager_states`: each state may take a search
 WORTH_OF_SETS = 16  # the same where a part is a `ComposedAutomaton`
 MAX_PARTS = 60  # parts, a bit each, and levels of the formula
 MAX_LINES = 1000  # instructions of the formula
+TUPLES_PER_UNIT = 4  # that are made in a unit of work
 ROOM = 128  # tuples that there is room for at first
 
 TableOf = Callable[[Regex], StateTables]
@@ -135,9 +136,10 @@ class ProductAutomaton(TableAutomaton):
         end = self.found + count
         k, forgot = kernels("regular.product"), -1  # forgot: states explored at the last `_forget`
         while self.search.queue[state] != 1:
-            checkpoint()
+            before = int(self._side.sizes[k.MADE])
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
             need = k.explore_product(*given, self._dives, state, end)
+            checkpoint(1 + (int(self._side.sizes[k.MADE]) - before) // TUPLES_PER_UNIT)
             if need >= 0:  # a part has to be explored
                 self._parts.explore(need, count)
                 self._side = self._side._replace(ahead=self._parts.ahead())

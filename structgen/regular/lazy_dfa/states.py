@@ -22,6 +22,7 @@ from structgen.util.arrays import bytes_of, with_room
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
+STATES_PER_UNIT = 4  # that are explored in a unit of work
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
 SPANS_AT_ONCE = 1 << 16  # the spans of these, at most: classes of letters have hundreds
@@ -237,9 +238,10 @@ class TableAutomaton(RegexAutomaton):
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`: this state, and the nearest behind it."""
-        most = max(SPANS_AT_ONCE // len(self.classes.low), 1)
+        most, before = max(SPANS_AT_ONCE // len(self.classes.low), 1), self.found
         self.find(state, min(max(AT_ONCE, self.found), MOST_AT_ONCE, most))
         self.write_spans()
+        checkpoint((self.found - before) // STATES_PER_UNIT)
 
     def find(self, state: int, count: int) -> None:
         """Find the moves of a state and of the nearest ones after it, about `count` in all."""

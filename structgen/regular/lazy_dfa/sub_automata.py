@@ -45,8 +45,10 @@ from structgen.regular.lazy_dfa.states import (
 )
 from structgen.util.arrays import bytes_of, with_room
 from structgen.util.cached import cached_attribute
+from structgen.util.cancellation import checkpoint
 
 MAX_LETTERS = 64  # characters that a sub-automaton reads whose states are few
+COPIED_PER_UNIT = 10_000  # numbers of states that are copied in a unit of work
 NARROW = 4  # the width of a state set at first
 TOO_NARROW = -2  # the kernel's answer when a set is wider than the table
 
@@ -208,6 +210,7 @@ class SubAutomatonStates:
         numbers = self._numbers[place]
         more = count - len(numbers)
         if more:
+            checkpoint(count // COPIED_PER_UNIT)
             begin, end = self._made, self._made + more
             nodes = self.nodes
             if end > len(nodes.known):

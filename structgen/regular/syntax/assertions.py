@@ -39,8 +39,10 @@ from structgen.regular.regex import (
     intersect,
 )
 from structgen.regular.syntax.unicode import WORD
+from structgen.util.cancellation import checkpoint
 
 _DEPTH = 100  # assertions and groups with assertions that may follow or enclose one another
+CUTS_PER_UNIT = 8  # of characters, that take a unit of work
 _CONTEXTS = 24  # of a pattern; where there are more, texts are not split by how they end
 _EMPTY_TURNS = 20  # least count of a loop whose body may be empty and holds assertions
 
@@ -141,6 +143,7 @@ class Scope:
         for state in context.behind:
             moves = list(state.steps())
             moves.append((~union_all([cut for cut, _ in moves]), EMPTY))
+            checkpoint(1 + len(found) * len(moves) // CUTS_PER_UNIT)
             found = [
                 (part & cut, Context(after.before, True, (*after.behind, target)))
                 for part, after in found
