@@ -27,7 +27,7 @@ from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 MOST_SAMPLES = 1 << 12  # texts of a terminal
-LOOKAHEADS_PER_UNIT = 50  # that are put into a set, or compared, in a unit of work
+LOOKAHEADS_PER_UNIT = 1000  # that are put into a set, or compared, in a unit of work
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
 Left = frozenset[int]  # lookahead states that are left behind a lexeme
@@ -224,7 +224,7 @@ class Adjacency(Neighbours):
                 if key in seen:  # most bytes do the same
                     continue
                 seen.add(key)
-                checkpoint(1 + len(others) // LOOKAHEADS_PER_UNIT)
+                checkpoint((len(seen) % 4 == 0) + len(others) // LOOKAHEADS_PER_UNIT)
                 states = np.flatnonzero(self._ends_behind(behind))
                 own = self._no_longer[behind[states]]
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
@@ -547,7 +547,7 @@ class _Texts:
         """Whether any text of a terminal satisfies all lookaheads."""
         key = (left, terminal)
         if key not in self._tried:
-            checkpoint(1 + len(left) // LOOKAHEADS_PER_UNIT)
+            checkpoint((len(self._tried) % 8 == 0) + len(left) // LOOKAHEADS_PER_UNIT)
             if terminal not in self._every:
                 self._every[terminal] = self._rows(terminal, MOST_SAMPLES)
             columns = self._columns_of(left)

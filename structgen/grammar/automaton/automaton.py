@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.automata.interface import Automaton, Bytes, Stored
-from structgen.errors import ArtifactError, UnsatisfiableSchemaError
+from structgen.errors import ArtifactError, BudgetError, UnsatisfiableSchemaError
 from structgen.grammar.analysis.adjacency import Adjacency
 from structgen.grammar.analysis.relations import Relations, is_shut_out
 from structgen.grammar.analysis.terminal_sets import Items, looked_for_at_once
@@ -32,6 +32,9 @@ from structgen.grammar.ir import Grammar, Terminal
 from structgen.grammar.terminals.automata import Automata
 from structgen.grammar.transforms.useless import trimmed
 from structgen.kernels.build.loader import kernels
+from structgen.util.cancellation import limited
+
+MAX_PROOF = 40_000  # units of work to show that there are no dead ends
 
 
 class GrammarAutomaton(GrammarPositions, Automaton):
@@ -74,7 +77,7 @@ class GrammarAutomaton(GrammarPositions, Automaton):
         adjacency = self._adjacency(used, terminals, samples, syntax.start)
         self.bytes_before_embedded = adjacency.last_bytes(samples)
         self.follow = adjacency.follow_classes()
-        safe = used.layout is not None or self._is_safe(used, terminals, adjacency)
+        safe = used.layout is not None or self._is_surely_safe(used, terminals, adjacency)
         viability = kernels("grammar.viability")
         self.tables.info[self._k.CHECKED] = viability.DOUBTED if safe else viability.ALWAYS
         if not safe and not self._viability.decide(self.threads(self.start)[0]):
@@ -98,11 +101,21 @@ class GrammarAutomaton(GrammarPositions, Automaton):
             )
         self.start = self.ask(kernels("grammar_masks.masks").place_of, lexer, stacks, lookaheads)
 
-    def _is_safe(self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency) -> bool:
-        """Whether it can be shown once for all that lexer and parser lead to no dead end.
+    def _is_surely_safe(
+        self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency
+    ) -> bool:
+        """Whether it can be shown soon, once for all, that lexer and parser lead to no dead end.
 
         Otherwise each thread is checked when it is met (`analysis.viability`).
         """
+        try:
+            with limited(MAX_PROOF):
+                return self._is_safe(grammar, terminals, adjacency)
+        except BudgetError:
+            return False
+
+    def _is_safe(self, grammar: Grammar, terminals: list[Terminal], adjacency: Adjacency) -> bool:
+        """Whether it can be shown that lexer and parser lead to no dead end."""
         if self.commits and len(self.tables.watch) > 2:
             return False
         variants = grammar.variants
