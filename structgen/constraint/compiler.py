@@ -31,7 +31,7 @@ from structgen.util.cancellation import limited
 from structgen.util.json_pointer import json_pointer
 from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
-MAX_WORK = 100_000  # units of work for the compilation of one spec
+MAX_WORK = 150_000  # units of work for the compilation of one spec
 
 
 def compile(  # noqa: A001  the contract's name
