@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.automata.pushdown import numbering
 from structgen.compose.composite import layout
+from structgen.compose.composite.scan_table import demanding, search_table
 from structgen.compose.tags import _one_within
 from structgen.constraint import compiler
 from structgen.constraint import constraint as constraints
@@ -182,3 +183,27 @@ def test_thousands_of_triggers_are_checked() -> None:
         sg.Tags(tuple(tags), triggers=("<f", "<g"))
     with pytest.raises(sg.errors.SpecError, match="no trigger leads to"):
         sg.Tags(tuple(tags), triggers=(tags[0].begin,))
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3, unique=True))
+def test_what_leads_to_an_end_is_found(ends: list[str]) -> None:
+    """As a search has it that looks at all states again and again."""
+    table = search_table([end.encode() for end in ends], [b"bab"])
+    alive = np.array([bool(numbers) for numbers in table.labels])
+    for _ in range(len(alive)):
+        alive |= ((table.rows >= 0) & alive[table.rows]).any(axis=1)
+    if not alive[0]:
+        with pytest.raises(sg.errors.UnsatisfiableSchemaError):
+            demanding(table)
+        return
+    found = demanding(table).rows
+    assert (found == np.where((table.rows >= 0) & alive[table.rows], table.rows, -1)).all()
+
+
+def test_free_text_up_to_long_ends_is_laid_out_soon() -> None:
+    """Each step back from an end is looked at once."""
+    ends = ["<" * i + "/" * 200 for i in range(1, 40)]
+    tags = sg.Tags(tuple(sg.Tag(f"<t{i}>", None, end) for i, end in enumerate(ends)))
+    constraint = sg.compile(tags, BYTES)
+    assert accepts(constraint, f"x<t3>ab<<{ends[3]}y")
+    assert not accepts(constraint, f"x<t3>ab{ends[2]}y")

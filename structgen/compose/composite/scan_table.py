@@ -95,12 +95,14 @@ def demanding(table: ScanTable) -> ScanTable:
     """The same search where the text must not end before something has been found."""
     rows = table.rows.copy()
     ends = np.array([bool(numbers) for numbers in table.labels])
-    live = ends.copy()
-    while True:
-        more = live | ((rows >= 0) & live[rows]).any(axis=1)
-        if (more == live).all():
-            break
-        live = more
+    live = np.append(ends, False)  # the last one is for -1
+    before = -1
+    while (count := int(live.sum())) > before:
+        before = count
+        for at in range(len(rows) - 1, -1, -1):  # what is deeper comes later: one turn finds most
+            if not live[at]:
+                live[at] = live[rows[at]].any()
+    live = live[:-1]
     if not live[0]:
         raise UnsatisfiableSchemaError(
             "free text can never reach its end",

@@ -15,6 +15,7 @@ from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.grammar.embedded.reader import EmbeddedReader
 from structgen.kernels.build.loader import kernels
 from structgen.kernels.grammar.records import LOOKAHEADS_VIOLATED
+from structgen.util.cancellation import checkpoint
 
 
 class Between(NamedTuple):
@@ -117,10 +118,12 @@ class LexemeEnds:
         """What can be there behind any number of ignored terminals."""
         found = self._around.get(between)
         if found is None:
-            found = [between]
+            found, known = [between], {between}
             for place in found:
+                checkpoint()
                 fresh = [b for t in self._ignored for b in self._read(place, t, skip=True)]
-                found += [b for b in dict.fromkeys(fresh) if b not in found]
+                found += [b for b in dict.fromkeys(fresh) if b not in known]
+                known.update(fresh)
             found = self._around[between] = self._least(found)
         return found
 
