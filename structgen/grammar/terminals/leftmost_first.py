@@ -124,7 +124,7 @@ class Program:
         stack: list[tuple[Continuation | None, Regex, frozenset[Continuation]]] = [
             (continuation, ahead, frozenset())
         ]
-        seen = set()
+        seen: set[tuple[Continuation | None, Regex, frozenset[Continuation]]] = set()
         while stack:
             checkpoint(len(seen) % 16 == 15)  # a node takes a few microseconds
             place = stack.pop()
