@@ -8,9 +8,7 @@ as intervals.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 from itertools import pairwise
-from operator import is_
 from os.path import commonprefix
 from typing import Any
 
@@ -35,7 +33,6 @@ from structgen.regular.expressions.nodes import (
     Literal,
     Not,
     Repeat,
-    SubAutomaton,
     Words,
     is_length_bound,
     matches,
@@ -224,9 +221,6 @@ def intersect(*parts: Regex) -> Regex:
     if EMPTY in found:
         return EMPTY
     if len(found) > 1:
-        sooner = None if any(map(_is_short_list, found)) else _estimated(found)
-        if sooner is not None:
-            return sooner
         found = _merge_conjuncts(found)
     ordered = sorted(found, key=_by_id)
     if len(ordered) < 2:
@@ -239,67 +233,11 @@ def intersect(*parts: Regex) -> Regex:
     return intern(And, tuple(ordered))
 
 
-def _estimated(found: set[Regex]) -> Regex | None:
-    """An intersection in which an estimate stands for a part that has one, from below.
-
-    None where there is none, or it is beside a length that makes no difference. Unions with
-    sub-automata become unions of intersections, since each alternative may be read in its own way.
-    """
-    for part in found:
-        vast = [one for one in alternatives_of(part) if _is_vast(one)]
-        if vast and isinstance(part, Alt):
-            others = found - {part}
-            plain = alt(*(one for one in part.parts if one not in vast))
-            return alt(*(intersect(one, *others) for one in (*vast, plain)))
-        if vast and hasattr(vast[0].state, "within"):  # type: ignore[attr-defined]
-            return _beside(part, found - {part})
-    return None
-
-
-def _is_short_list(part: Regex) -> bool:
+def is_short_list(part: Regex) -> bool:
     """Whether a part has few members, each of which is tested by itself."""
     if isinstance(part, Words):
         return part.high - part.low <= _WORDS_TESTED
     return text_of(part) != ""
-
-
-def _is_vast(part: Regex) -> bool:
-    """Whether a part is a sub-automaton that neither lists its states nor says what it reads."""
-    state = part.state if isinstance(part, SubAutomaton) else None
-    return state is not None and not (hasattr(state, "reads") or hasattr(state, "table"))
-
-
-def _beside(part: Any, others: set[Regex]) -> Regex | None:
-    """The texts of a sub-automaton that others have, too, if that is no intersection of them."""
-    if len(others) == 1 and is_length_bound(*others):
-        _, low, high = as_repeat(*others)
-        found: Regex | None = part.state.within(low, high)
-        return found
-    lower, upper = (estimate(part, wide=wide) for wide in (False, True))
-    few = all(isinstance(one, Not) and _is_short_list(one.body) for one in others)
-    if lower is part or (few and lower is not upper):
-        return None  # to differ from a few texts is no demand on what comes later
-    return intersect(lower, *others)
-
-
-@lru_cache(maxsize=4096)
-def estimate(node: Regex, *, wide: bool) -> Regex:
-    """An expression with the estimates of its sub-automata (`SubAutomatonState`) in their place.
-
-    From above where `wide`, else from below; the expression itself if there are none.
-    """
-    if isinstance(node, SubAutomaton):
-        estimates = getattr(node.state, "estimates", None)
-        return estimates[wide] if estimates else node
-    if node.plain or not isinstance(node, Alt | And | Not):
-        return node
-    if isinstance(node, Not):
-        body = estimate(node.body, wide=not wide)
-        return node if body is node.body else intern(Not, body)
-    parts = [estimate(part, wide=wide) for part in node.parts]
-    if all(map(is_, parts, node.parts)):
-        return node
-    return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
 
 
 def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
@@ -368,7 +306,7 @@ def _merge_conjuncts(found: set[Regex]) -> set[Regex]:
             fits = all(other is part or matches(other, text) for other in found)
             return {part} if fits else {EMPTY}
     listed: Any = next((part for part in found if isinstance(part, Words)), None)
-    if listed is not None and _is_short_list(listed):
+    if listed is not None and is_short_list(listed):
         kept = texts = listed.members()
         for other in found - {listed}:
             kept = _those_in(kept, other)
@@ -424,10 +362,10 @@ def complement(body: Regex) -> Regex:
     if body is EMPTY:
         return ANY
     if isinstance(body, Not):
-        return estimate(body.body, wide=False)
+        return body.body
     spans = _spans(body)
     if spans is None:
-        return intern(Not, estimate(body, wide=True))
+        return intern(Not, body)
     gaps: list[Regex] = []
     after = 0
     for low, high in spans:

@@ -26,6 +26,8 @@ LONG = 50  # nodes after which a search also prunes by required characters
 
 #: by a product automaton, which may raise BudgetError; `structgen.regular.regex` puts it here
 product_search: Callable[[Regex], bool | None] | None = None
+#: the same by languages that stand for those of formats, None if they do not tell
+by_estimates: Callable[[Regex], bool | None] | None = None
 
 
 def too_costly(what: str, budget: int) -> BudgetError:
@@ -82,6 +84,11 @@ def has_member(root: Regex) -> bool:
     """As `is_nonempty`, but where that takes long, by a product automaton where there is one."""
     with contextlib.suppress(BudgetError):
         return is_nonempty(root, FEW_NODES)
+    if by_estimates is not None:
+        with contextlib.suppress(BudgetError):
+            root._nonempty = by_estimates(root)
+        if root._nonempty is not None:
+            return root._nonempty
     if product_search is not None:
         with contextlib.suppress(BudgetError):
             root._nonempty = product_search(root)

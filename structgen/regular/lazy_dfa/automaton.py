@@ -79,7 +79,7 @@ from structgen.regular.lazy_dfa.counters import (
 )
 from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton
+from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton, tells_endings
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
@@ -417,7 +417,7 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         for part in reversed(parts):
             found = SideBySideAutomaton(part, found, joint=joint)
         return found
-    if parts and isinstance(parts[0], SteppedAutomaton) and isinstance(parts[1], TableAutomaton):
+    if parts and tells_endings(parts[0]) and isinstance(parts[1], TableAutomaton):
         with contextlib.suppress(TooLargeError):  # where no common text is found at once
             return BesideAutomaton(*parts)
     return DerivedAutomaton(regex)

@@ -156,6 +156,13 @@ class PairAutomaton(SteppedAutomaton):
         self._pairs = type(self._pairs)(halves, table, sizes)
 
 
+def tells_endings(automaton: RegexAutomaton) -> bool:
+    """Whether an automaton knows texts that end a state, as those of formats do."""
+    if isinstance(automaton, SideBySideAutomaton) and automaton.joint:
+        return all(map(tells_endings, automaton._both))
+    return isinstance(automaton, SteppedAutomaton)
+
+
 class SideBySideAutomaton(PairAutomaton):
     """Two automata of which no pair is dead: a text goes on while it does in both, or in either.
 

@@ -18,7 +18,7 @@ from structgen.errors import (
     DanglingReferenceError,
 )
 from structgen.regular.lazy_dfa.automaton import explore_ahead, explore_vector_ahead
-from structgen.regular.regex import EMPTY
+from structgen.regular.regex import EMPTY, readable
 from structgen.schema.formats.formats import format_language
 from structgen.schema.keywords import keywords, simple
 from structgen.schema.keywords.constants import constants
@@ -224,7 +224,7 @@ class Schemas(Subschemas):
                 costly.append((expr[0], self.normal_form(expr)))
         for atom, form in costly:
             try:
-                explore_ahead(form.string)
+                explore_ahead(readable(form.string))
                 explore_ahead(form.number)
                 self._explore_keys(form)
             except BudgetError as error:

@@ -15,6 +15,7 @@ END_OF_TEXT and SKIP are the engine's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ from structgen.automata.lexer.separators import Either, Fork, gap
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
 from structgen.regular.numbers.language import spellings
 from structgen.regular.numbers.set_operations import number_intersection
-from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex
+from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, readable
 from structgen.regular.words import WordRange
 from structgen.schema.normal_form.forms import NormalForm
 
@@ -51,6 +52,12 @@ def scalars_of(form: NormalForm) -> ScalarLanguages:
     """The scalars that fit a normal form."""
     string = EMPTY if form.string.is_empty() else form.string
     return ScalarLanguages(form.null, form.true, form.false, string, form.number)
+
+
+def strings_read(vector: Sequence[ScalarLanguages | NormalForm]) -> tuple[Regex, ...]:
+    """The strings of each form; where there is one form only, those that are read (`readable`)."""
+    strings = tuple([form.string for form in vector])
+    return (readable(*strings),) if len(strings) == 1 else strings
 
 
 @lru_cache(maxsize=1024)
@@ -73,7 +80,7 @@ def value_start(
         if mask:
             then = Fixed(text[1:].encode(), End((kind, mask)), captured)
             punctuation.append((ord(text[0]), then))
-    strings = tuple(form.string for form in vector)
+    strings = strings_read(vector)
     if any(s is not EMPTY for s in strings):
         surrogates = layout.surrogates and string_kind == "value"
         languages, forms = _each_once(strings)

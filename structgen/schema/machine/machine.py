@@ -59,6 +59,7 @@ from structgen.schema.machine.lexemes import (
     key_start,
     scalar_start,
     scalars_of,
+    strings_read,
     text_end,
     value_start,
 )
@@ -133,7 +134,7 @@ class JsonMachine(Machine[JsonFrame]):
             frame = None if key is None else self._key(opened, key)
             if frame is None:
                 continue
-            explore_vector_ahead(tuple([form.string for form in frame.vector]))
+            explore_vector_ahead(strings_read(frame.vector))
             if any(form.objects for form in frame.vector):
                 self._open(frame, "object")
 

@@ -23,7 +23,7 @@ from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Row, Text
 from structgen.automata.lexer.shortest_paths import ends
 from structgen.errors import BudgetError
-from structgen.regular.regex import Regex, matches, shortest
+from structgen.regular.regex import Regex, matches, readable, shortest
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, children_of
 from structgen.schema.normal_form.progress import CostOf
@@ -232,7 +232,8 @@ class Costs(ABC):
         """Fewest bytes of a scalar that fits, or of an empty container; needs no matcher."""
         if form not in self._scalars:
             sizes = [4] * (form.null or form.true) + [5] * form.false
-            sizes += [size for size in (_digits(form.number), _quoted(form.string)) if size]
+            scalars = _digits(form.number), _quoted(readable(form.string))
+            sizes += [size for size in scalars if size]
             if self._may_be_empty(form):
                 sizes.append(SHORTEST + self.gap)
             self._scalars[form] = min(sizes, default=None)

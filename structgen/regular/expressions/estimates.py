@@ -1,0 +1,117 @@
+"""Languages that stand for others whose states are too many: subsets and supersets of them.
+
+Some formats have so many states that nothing else can be read beside them soon. Such a format knows
+two simple languages (`SubAutomatonState.estimates`): one that has all but a few of its texts, and
+one that has all of them and a few more. A text that is to be in a language is read by `readable`,
+which has no others, so nothing is let in that does not fit. Expressions themselves are exact: only
+so may they be negated, compared and counted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import is_
+from typing import Any
+
+from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.build import as_repeat
+from structgen.regular.expressions.logic import (
+    alt,
+    alternatives_of,
+    complement,
+    intersect,
+    is_short_list,
+)
+from structgen.regular.expressions.nodes import Alt, And, Not, SubAutomaton, is_length_bound
+
+
+@lru_cache(maxsize=4096)
+def readable(node: Regex) -> Regex:
+    """The language as it is read: without some texts of formats beside other demands.
+
+    The language itself where that leaves nothing.
+    """
+    found = _below(node)
+    return node if found is node or found.is_empty() else found
+
+
+def _below(node: Regex) -> Regex:
+    """A subset, in which what stands alone is as it is."""
+    if node.plain or not isinstance(node, Alt | And | Not):
+        return node
+    if isinstance(node, Not):
+        return estimate(node, wide=False)
+    if isinstance(node, Alt):
+        parts = [*map(_below, node.parts)]
+        return node if all(map(is_, parts, node.parts)) else alt(*parts)
+    sooner = None if any(map(is_short_list, node.parts)) else _sooner({*node.parts})
+    if sooner is not None:
+        return sooner
+    parts = [part if _is_vast(part) else _below(part) for part in node.parts]
+    return node if all(map(is_, parts, node.parts)) else intersect(*parts)
+
+
+def _sooner(found: set[Regex]) -> Regex | None:
+    """An intersection in which an estimate stands for a part that has one, from below.
+
+    None where there is none, or it is beside a length that makes no difference. Unions with
+    sub-automata become unions of intersections, since each alternative may be read in its own way.
+    """
+    for part in found:
+        vast = [one for one in alternatives_of(part) if _is_vast(one)]
+        if not vast:
+            continue
+        others = {_below(other) for other in found - {part}}
+        if isinstance(part, Alt):
+            plain = alt(*(one for one in part.parts if one not in vast))
+            return alt(*(_below(intersect(one, *others)) for one in (*vast, plain)))
+        if hasattr(vast[0].state, "within"):  # type: ignore[attr-defined]
+            return _beside(part, others)
+    return None
+
+
+def _is_vast(part: Regex) -> bool:
+    """Whether a part is a sub-automaton that neither lists its states nor says what it reads."""
+    state = part.state if isinstance(part, SubAutomaton) else None
+    return state is not None and not (hasattr(state, "reads") or hasattr(state, "table"))
+
+
+def _beside(part: Any, others: set[Regex]) -> Regex | None:
+    """The texts of a sub-automaton that others have, too, if that is no intersection of them."""
+    if len(others) == 1 and is_length_bound(*others):
+        _, low, high = as_repeat(*others)
+        found: Regex | None = part.state.within(low, high)
+        return found
+    lower, upper = (estimate(part, wide=wide) for wide in (False, True))
+    few = all(isinstance(one, Not) and is_short_list(one.body) for one in others)
+    if lower is part or (few and lower is not upper):
+        return None  # to differ from a few texts is no demand on what comes later
+    return _below(intersect(lower, *others))
+
+
+@lru_cache(maxsize=4096)
+def estimate(node: Regex, *, wide: bool) -> Regex:
+    """An expression with the estimates of its sub-automata (`SubAutomatonState`) in their place.
+
+    A superset where `wide`, else a subset; the expression itself if there are none.
+    """
+    if isinstance(node, SubAutomaton):
+        estimates = getattr(node.state, "estimates", None)
+        return estimates[wide] if estimates else node
+    if node.plain or not isinstance(node, Alt | And | Not):
+        return node
+    if isinstance(node, Not):
+        body = estimate(node.body, wide=not wide)
+        return node if body is node.body else complement(body)
+    parts = [estimate(part, wide=wide) for part in node.parts]
+    if all(map(is_, parts, node.parts)):
+        return node
+    return alt(*parts) if isinstance(node, Alt) else intersect(*parts)
+
+
+def nonempty_by_estimates(node: Regex) -> bool | None:
+    """Whether a language has a member; None where neither its subset nor its superset shows it."""
+    below, above = _below(node), estimate(node, wide=True)
+    if below is not node and not below.is_empty():
+        return True
+    return False if above is not node and above.is_empty() else None
