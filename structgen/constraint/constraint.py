@@ -47,7 +47,7 @@ TABLES, ROWS, PARTS, STEPS = 3 / 8, 1 / 4, 1 / 4, 1 / 8
 STEP_BYTES = 128  # of a cached (state, token) -> state, about
 STATE_BYTES = 256  # of a state, with how it was reached, about
 UNKNOWN = -1  # the position of a state whose tables were dropped
-MAX_WORK = 150_000  # units of work for one mask, or one completion
+MAX_WORK = 150_000  # units of work for the first mask, or one completion
 MAX_FORCED = 1 << 16  # bytes that `forced_bytes` returns at most
 CHECK_EVERY = 64  # states made between two looks at the memory taken
 MASK_COUNT = 8  # states that a mask counts for there
@@ -466,8 +466,10 @@ class Constraint:
         self._countdown -= MASK_COUNT - 1
         self._limit_memory()
         position = self._position(state)
-        which = "first" if state == self.start else "next"
-        with limited(MAX_WORK, f"the {which} mask takes too long", "make the spec simpler"):
+        if state == self.start:
+            with limited(MAX_WORK, "the first mask takes too long", "make the spec simpler"):
+                ends = self._masks.write(position, row)
+        else:  # never in the middle of a text that was let in
             ends = self._masks.write(position, row)
         if ends is not None:
             self._ends[state] = ends

@@ -186,7 +186,8 @@ def overlapping(forms: Sequence[NormalForm], peek: Peek) -> list[list[int]]:
 def _pairs(forms: Sequence[NormalForm]) -> Iterator[tuple[int, int]]:
     """All pairs of forms, but for those that list their values and have none in common."""
     holders: dict[Hashable, list[int]] = {}
-    listings, others = [], []
+    listings: list[int] = []
+    others: list[int] = []
     for i, form in enumerate(forms):
         values = _listed(form)
         (others if values is None else listings).append(i)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.regular.expressions.logic import estimate
+from structgen.regular.expressions.estimates import estimate
 from structgen.regular.lazy_dfa.automaton import _built
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -9,11 +10,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import structgen as sg
-from structgen.errors import ValidationError
+from structgen.errors import BudgetError, ValidationError
 from structgen.masks import bitmask
 from structgen.regular.expressions.logic import alt, complement, intersect
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.regex import ANY_CHAR, Regex, matches, repeat
+from structgen.regular.regex import ANY_CHAR, Regex, matches, readable, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
@@ -82,7 +83,8 @@ LANGUAGES: dict[str, tuple[Regex, Fits]] = {
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_only_names_with_a_labels_are_left_out(name: str) -> None:
     """What is read fits, and what fits is read if no label begins with `xn--`."""
-    language, fits = LANGUAGES[name]
+    whole, fits = LANGUAGES[name]
+    language = readable(whole)
     found = {True: 0, False: 0}
     for text in (*texts(), "::1", "2001:db8::ff00:42:8329"):
         verdict = ends(language, text)
@@ -133,3 +135,36 @@ def test_masks_of_keys_hold_exactly_the_tokens_that_may_come() -> None:
         assert allowed == {t for t, step in steps.items() if step != sg.DEAD}
         state = constraint.advance_bytes(state, bytes((byte,)))
     assert constraint.is_accepting(state)
+
+
+A_LABEL = '"xn--mnchen-3ya"'  # a host name
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits"),
+    [
+        ({"oneOf": [{"format": "hostname"}, {"pattern": "^xn--"}]}, False),
+        ({"oneOf": [{"format": "idn-hostname", "maxLength": 20}, {"pattern": "^xn"}]}, False),
+        ({"not": {"format": "idn-hostname", "pattern": "^xn--"}}, False),
+        ({"not": {"not": {"format": "hostname"}}}, True),
+        ({"if": {"format": "hostname", "pattern": "^xn--"}, "then": {"maxLength": 3}}, False),
+        ({"if": {"format": "hostname", "pattern": "^xn--"}, "else": False}, None),
+    ],
+)
+def test_what_is_left_out_is_let_in_nowhere(schema: dict[str, object], fits: bool | None) -> None:
+    """Where a host name must not be, no A-label is one by mistake; some may be left out (None)."""
+    spec = {"type": "string", **schema}
+    try:
+        sg.check(spec, A_LABEL)
+        found = True
+    except (ValidationError, BudgetError):
+        found = False
+    assert fits is None or found == fits
+
+
+def test_nothing_is_called_impossible_that_is_left_out() -> None:
+    """Where all texts would be, none is; the shortest one may take too long to find."""
+    spec = {"type": "string", "format": "hostname", "pattern": "^xn--"}
+    sg.check(spec, A_LABEL)
+    with contextlib.suppress(BudgetError):
+        sg.compile(spec, sg.Vocabulary([bytes((i,)) for i in range(256)]))

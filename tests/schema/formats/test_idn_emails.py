@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from structgen.regular.expressions.logic import estimate
+from structgen.regular.expressions.estimates import estimate
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
-from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat
+from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, readable, repeat
 from structgen.schema.formats.formats import format_built
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
@@ -60,7 +60,7 @@ def test_an_address_alone_is_what_the_expression_says() -> None:
 
 def test_domains_are_short_enough_by_a_far_length() -> None:
     """So that the whole address is, whatever the part before it."""
-    bounded: Any = automaton_of(intersect(MAIL, repeat(ANY_CHAR, 3, 254)))
+    bounded: Any = automaton_of(readable(intersect(MAIL, repeat(ANY_CHAR, 3, 254))))
     assert isinstance(bounded, SideBySideAutomaton)
     for size in (1, 188, 189, 190, 254):
         domain = ".".join(["b" * 62] * (size // 63) + ["b" * (size % 63)] * (size % 63 > 0))
