@@ -57,7 +57,7 @@ def _sooner(found: set[Regex]) -> Regex | None:
     None where there is none, or it is beside a length that makes no difference. Unions with
     sub-automata become unions of intersections, since each alternative may be read in its own way.
     """
-    for part in found:
+    for part in sorted(found, key=lambda part: (isinstance(part, Alt), part.id)):
         vast = [one for one in alternatives_of(part) if _is_vast(one)]
         if not vast:
             continue
