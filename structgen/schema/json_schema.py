@@ -209,7 +209,7 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
         registry=spec.registry,
     )
     try:
-        with limited(MAX_WORK):
+        with limited(MAX_WORK, grows=True):
             schemas.complete()
             root = schemas.normal_form(schemas.root)
             possible = schemas.costs.satisfiable(schemas.root)

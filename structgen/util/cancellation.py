@@ -44,9 +44,9 @@ class Cancellation:
 class _Limit:
     """How many units are left until a piece of work is given up, and what is said then."""
 
-    def __init__(self, units: int, what: str, hint: str) -> None:
+    def __init__(self, units: int, what: str, hint: str, grows: bool) -> None:
         self.left = units
-        self.what, self.hint = what, hint
+        self.what, self.hint, self.grows = what, hint, grows
 
 
 class _Current(threading.local):
@@ -77,17 +77,19 @@ def limited(
     units: int,
     what: str = "what must hold at once takes too long to combine",
     hint: str = "put fewer unions, conditions, counts or key patterns beside each other",
+    *,
+    grows: bool = False,
 ) -> AbstractContextManager[None]:
     """What this thread does in the block ends with BudgetError after so many units of work.
 
-    what, hint: of the error.
+    what, hint: of the error. grows: whether `allow` adds to it.
     """
-    return _current_with("limit", _Limit(units, what, hint))
+    return _current_with("limit", _Limit(units, what, hint, grows))
 
 
 def allow(units: int) -> None:
     """Let a limited piece of work take so many units more, as where it turns out to be larger."""
-    if _current.limit is not None:
+    if _current.limit is not None and _current.limit.grows:
         _current.limit.left += units
 
 

@@ -162,7 +162,7 @@ def test_what_is_combined_is_judged_as_jsonschema_does(
 
 def test_a_limit_counts_units_and_may_be_raised_from_within() -> None:
     """Outside of it nothing is counted; an inner limit stands in the place of the outer one."""
-    with limited(3):
+    with limited(3, grows=True):
         checkpoint(3)
         allow(2)
         checkpoint(2)

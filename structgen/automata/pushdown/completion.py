@@ -89,7 +89,8 @@ class Completions:
 
     def _greedy(self, position: int, spare: int) -> bytes | None:
         """The greedy search; None past TIMES * expected bytes + `spare` lexemes."""
-        out, lexemes, most = b"", 0, spare
+        out: list[bytes] = []
+        lexemes, most = 0, spare
         while lexemes <= most:
             best = min(self._ways(position), key=_size, default=None)
             if best is None:
@@ -100,9 +101,10 @@ class Completions:
                     f"(expected at most {MAX_BYTES})",
                     hint=ASK_LESS,
                 )
-            out, position = out + best.path, best.after
+            out.append(best.path)
+            position = best.after
             if position == ENDED:
-                return out
+                return b"".join(out)
             most = most if lexemes else spare + TIMES * best.size
             lexemes += 1
         return None
