@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    pass
+from structgen.util.cancellation import limited
 
 _POSITION_BYTES, _STEP_BYTES = 400, 100  # of Python objects, about
 
 DEAD = -1  #: no position: the text read is not allowed
 Row = npt.NDArray[np.int32]
 Bytes = Container[int]
+ASK_LESS = "ask for fewer or shorter members, items or characters"  # where completions are too long
 
 
 class Stored(NamedTuple):
@@ -30,6 +31,12 @@ class Stored(NamedTuple):
 
     header: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
+
+
+def completing(units: int) -> AbstractContextManager[None]:
+    """The search for a shortest completion ends with BudgetError after so many units of work."""
+    what = "the shortest way to end the text takes too long to find"
+    return limited(units, what, ASK_LESS)
 
 
 class Completes(Protocol):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row
+from structgen.automata.interface import DEAD, Automaton, Completes, Masks, Row, completing
 from structgen.constraint.artifact import save
 from structgen.constraint.completable import Completable
 from structgen.constraint.precompute import explore
@@ -366,8 +366,7 @@ class Constraint:
         """A shortest text (in bytes) that may follow so that the whole may end."""
         if self._is_over(state):
             return b""
-        what = "the shortest way to end the text takes too long to find"
-        with self.lock, limited(MAX_WORK, what, "ask for fewer or shorter pieces"):
+        with self.lock, completing(MAX_WORK):
             return self._completions.shortest(self._position(state))
 
     def core(self, state: int) -> Hashable:

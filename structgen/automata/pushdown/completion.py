@@ -12,13 +12,13 @@ import itertools
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from structgen.automata.interface import DEAD, Bytes
+from structgen.automata.interface import ASK_LESS, DEAD, Bytes, completing
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.shortest_paths import ORDER, Ending, ends
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP, TEXT_COMPARED, Frame
 from structgen.automata.pushdown.positions import Positions
 from structgen.errors import BudgetError
-from structgen.util.cancellation import checkpoint, limited
+from structgen.util.cancellation import checkpoint
 
 MAX_FOUND = 1 << 16  # completions cached
 MAX_TRIED = 10_000  # texts that were read before, tried before a new one is found
@@ -29,8 +29,6 @@ MAX_WORK = 40_000  # units of one search
 MAX_BYTES = 1 << 24  # of a completion
 BYTES_PER_UNIT = 32  # that are read in a unit of work
 NO_WAY = "no way to end the text was found"
-ASK_LESS = "ask for fewer or shorter members, items or characters"
-TOO_LONG = "the shortest way to end the text takes too long to find"
 ENDED = -2  # the position after the end of the text
 
 
@@ -67,7 +65,7 @@ class Completions:
         if position not in self._found:
             if len(self._found) >= MAX_FOUND:
                 self._found.clear()
-            with limited(MAX_WORK, TOO_LONG, ASK_LESS):
+            with completing(MAX_WORK):
                 self._found[position] = self._search(position)
         return self._found[position]
 

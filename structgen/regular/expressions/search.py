@@ -112,15 +112,16 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
     todo = [root]  # no recursion: expressions may be very deep
     while todo:
         node = todo[-1]
+        if node._distance >= 0:
+            todo.pop()
+            continue
         parts, times = _in_turn(node)
         missing = [part for part in parts if part._distance < 0]
-        if missing and node._distance < 0:
+        if missing:
             todo += missing
-            continue
-        if node._distance < 0:
+        else:
             lengths = sum(part._distance for part in parts)
             node._distance = lengths * times if parts else _nearest(node, budget)
-        todo.pop()
     return root._distance
 
 

@@ -184,7 +184,7 @@ def _step(constraints: NumberConstraints) -> Fraction:
 
 
 def _has_ends(constraints: NumberConstraints) -> bool:
-    """Whether a range has ends beside which only some spellings are told apart (`spelled`)."""
+    """Whether a range has ends near which only some spellings differ (`spelled`)."""
     low, low_open, high, high_open = constraints.ends
     return bool(low or high or low_open or high_open)
 

@@ -13,6 +13,7 @@ none (`PlainNames`), and what is no host name has none that is wrong.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
@@ -93,19 +94,10 @@ class Codes:
         return [move for move in found if move[0]]
 
 
-@dataclass(frozen=True)
-class Names:
-    """In a label of ASCII.
+class InLabel(ABC):
+    """A state in a label. `last`: "a" behind a letter or digit, "-" behind a hyphen."""
 
-    `left` characters of the name, `inf` for any number, and `room` characters of the label may
-    follow. `begun` is how much of "xn-" was read of the label, -1 if it is another one. `last`: "a"
-    behind a letter or digit, "-" behind a hyphen.
-    """
-
-    left: float = MAX_NAME
-    room: int = MAX_LABEL
-    begun: int = 0
-    last: str = ""
+    last: str
     live: ClassVar[bool] = True
 
     @property
@@ -117,6 +109,28 @@ class Names:
     def witness(self) -> int:
         """One letter finishes any label."""
         return 0 if self.nullable else 1
+
+    def moves(self) -> list[tuple[CharSet, Any]]:
+        """A letter or digit, a hyphen that can be followed, the next label."""
+        return [move for move in self._moves() if move[0]]
+
+    @abstractmethod
+    def _moves(self) -> Iterator[tuple[CharSet, Any]]:
+        """The same, with moves by no character."""
+
+
+@dataclass(frozen=True)
+class Names(InLabel):
+    """In a label of ASCII.
+
+    `left` characters of the name, `inf` for any number, and `room` characters of the label may
+    follow. `begun` is how much of "xn-" was read of the label, -1 if it is another one.
+    """
+
+    left: float = MAX_NAME
+    room: int = MAX_LABEL
+    begun: int = 0
+    last: str = ""
 
     @property
     def ending(self) -> str:
@@ -141,10 +155,6 @@ class Names:
         """See `SubAutomatonState`: until it matters how a label can be finished in what is left."""
         return replace(self, left=inf), self.left - MAX_LABEL
 
-    def moves(self) -> list[tuple[CharSet, Names]]:
-        """A letter or digit, a hyphen that can be followed, the next label."""
-        return [move for move in self._moves() if move[0]]
-
     def _moves(self) -> Iterator[tuple[CharSet, Names]]:
         left, room = self.left - 1, self.room - 1
         if self.nullable and left > 0:
@@ -160,7 +170,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class PlainNames:
+class PlainNames(InLabel):
     """In a label of names of any length; a `SubAutomatonState` with a table.
 
     As in `Names`. coded: whether labels may begin with "xn--", whatever follows.
@@ -170,7 +180,6 @@ class PlainNames:
     room: int = MAX_LABEL
     begun: int = 0
     last: str = ""
-    live: ClassVar[bool] = True
     reads: ClassVar[tuple[CharSet, ...]] = (
         *PREFIXES[:2],
         ALNUM - PREFIXES[0] - PREFIXES[1],
@@ -179,24 +188,10 @@ class PlainNames:
     )
 
     @property
-    def nullable(self) -> bool:
-        """Does the label end in a letter or digit?"""
-        return self.last == "a"
-
-    @property
-    def witness(self) -> int:
-        """One letter finishes any label."""
-        return 0 if self.nullable else 1
-
-    @property
     def estimates(self) -> tuple[Regex, Regex]:
         """See `SubAutomatonState`."""
         narrow, wide = (sub_automaton(replace(self, coded=coded)) for coded in (False, True))
         return narrow, wide
-
-    def moves(self) -> list[tuple[CharSet, PlainNames]]:
-        """A letter or digit, a hyphen that can be followed, the next label."""
-        return [move for move in self._moves() if move[0]]
 
     def _moves(self) -> Iterator[tuple[CharSet, PlainNames]]:
         if self.nullable:

@@ -1,7 +1,7 @@
 """Internationalised host names that can be joined with other demands: a table of states.
 
 The names of `idn_hostnames` have many states with hundreds of classes of letters, too many to read
-beside a pattern. Here are those without A-labels whose letters beyond ASCII are all of the scripts
+beside a pattern. Here are those without A-labels whose non-ASCII letters are all of the scripts
 that have long runs of letters of which no rule asks anything: Latin, Greek, Cyrillic and Armenian,
 kana, Han and Hangul (`_WINDOWS`). How long a label is as an A-label follows from the counts of its
 letters (`idna_sizes`). A name has at most three such labels, and with one of them at most 60
@@ -32,17 +32,17 @@ from structgen.schema.formats.idna_classes import CJK, HANGUL, LOW, classes
 from structgen.schema.formats.idna_limits import DOTS
 from structgen.schema.formats.idna_sizes import LIMITS, joined
 
-MOST_WIDE = 3  # labels with letters beyond ASCII
+MOST_WIDE = 3  # labels with non-ASCII letters
 LONGEST = MAX_NAME - MOST_WIDE * (MAX_LABEL + 1) - 1  # characters of a name with some of these
 
 _HYPHEN = CharSet.chars("-")
 _UPPER = CharSet.of([(0x41, 0x5A)])
-_WINDOWS = {  # as in `idna_sizes`, with the letters of each that are taken
+_WINDOWS = {  # as in `idna_sizes`, with the letters of each that are read
     LOW: CharSet.of([(0x80, 0x58F)]),
     CJK: CharSet.of([(0x3000, 0x9FFF)]),
     HANGUL: CharSet.of([(0xAC00, 0xD7A3)]),
 }
-_MANY = 4  # letters beyond ASCII: labels with as many or more are shorter than others
+_MANY = 4  # non-ASCII letters: labels with as many or more are shorter than others
 _THIRD = 3  # behind so many characters no second hyphen may come
 
 
@@ -63,9 +63,9 @@ def _letters() -> tuple[CharSet, ...]:
 class PlainNames:
     """In a label; a `SubAutomatonState` with a table.
 
-    labels: how many labels with letters beyond ASCII may still come, this one among them. window:
-    of the letters beyond ASCII, -1 without any. size: how many characters there are; others: how
-    many of them are beyond ASCII, up to `_MANY`. upper: whether there is a capital letter of ASCII.
+    labels: how many labels with non-ASCII letters may still come, this one among them. window:
+    of the non-ASCII letters, -1 without any. size: how many characters there are; others: how
+    many of them are not ASCII, up to `_MANY`. upper: whether there is a capital letter of ASCII.
     hyphen: whether the last character is a hyphen.
     """
 
@@ -127,7 +127,7 @@ class PlainNames:
 
 @cache
 def _most(window: int) -> int:
-    """With how many characters a label is short enough, `_MANY` or more of them beyond ASCII."""
+    """With how many characters a label is short enough, `_MANY` or more of them not ASCII."""
     limits, size = LIMITS[window], _MANY
     while all(others <= limits[size + 1 - others] for others in range(_MANY, size + 2)):
         size += 1

@@ -15,8 +15,7 @@ from functools import lru_cache
 from itertools import combinations, islice, product
 from typing import Any
 
-from structgen.regular.expressions.build import text_of
-from structgen.regular.expressions.nodes import Words
+from structgen.regular.infinite import members
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import (
     ANY,
@@ -200,21 +199,11 @@ def _pairs(forms: Sequence[NormalForm]) -> Iterator[tuple[int, int]]:
 
 def _listed(form: NormalForm) -> list[Hashable] | None:
     """The values of a normal form that lists scalars; None for any other."""
-    texts, numbers = _members(form.string), _members(form.number)
+    texts, numbers = members(form.string), members(form.number)
     if texts is None or numbers is None or form.arrays or form.objects:
         return None
     others = {"null": form.null, "true": form.true, "false": form.false}
     return [*texts, *map(Fraction, numbers), *((name,) for name, fits in others.items() if fits)]
-
-
-def _members(language: Regex) -> list[str] | None:
-    """The texts of a list of words, or of a single one."""
-    if language is EMPTY:
-        return []
-    if isinstance(language, Words):
-        return language.members()
-    text = text_of(language)
-    return [text] if text else None
 
 
 def telling_keys(

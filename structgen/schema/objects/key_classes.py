@@ -17,8 +17,8 @@ from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
-from structgen.regular.expressions.nodes import Literal, Words
-from structgen.regular.infinite import is_infinite
+from structgen.regular.expressions.nodes import Literal
+from structgen.regular.infinite import is_infinite, members
 from structgen.regular.regex import (
     ANY,
     EMPTY,
@@ -148,15 +148,15 @@ def count(keys: Regex, enough: int) -> int:
 
 def by_length(keys: Regex, used: Collection[str]) -> Iterator[str]:
     """The words of a language but for those `used`, shorter ones first."""
-    if isinstance(keys, Words):
-        listed = set(keys.members()).difference(used)
-        yield from sorted(listed, key=lambda word: (len(word), word))
+    listed = members(keys)
+    if listed is not None:
+        yield from sorted(set(listed).difference(used), key=lambda word: (len(word), word))
         return
-    taken = [*used]
-    while (word := shortest(intersect(keys, complement(words(taken))))) is not None:
-        checkpoint(1 + len(taken) // WORDS_PER_UNIT)
+    seen = [*used]
+    while (word := shortest(intersect(keys, complement(words(seen))))) is not None:
+        checkpoint(1 + len(seen) // WORDS_PER_UNIT)
         yield word
-        taken.append(word)
+        seen.append(word)
 
 
 @lru_cache(maxsize=4096)
