@@ -68,14 +68,26 @@ class TrieWalk:
         out.reverse()
         return bytes(out)
 
+    def paths(self, nodes: Ints) -> list[bytes]:
+        """The bytes down to each of some nodes, which are in ascending order."""
+        ends = np.cumsum(self.trie.depth[nodes], dtype=np.int64)
+        begins = np.concatenate(([0], ends))[: len(nodes)]
+        data = bytearray(int(ends[-1]) if len(ends) else 0)
+        path, written = np.empty(self._depth, np.uint8), np.frombuffer(data, np.uint8)
+        kernels("trie.paths").write_paths(self.nodes, nodes, begins, path, written)
+        whole, bounds = bytes(data), zip(begins.tolist(), ends.tolist(), strict=True)
+        return [whole[begin:end] for begin, end in bounds]
+
     def candidates(self, lasts: ByteSet, firsts: ByteSet) -> Candidates:
         """The nodes with a byte of `lasts` that have a child with a byte of `firsts`."""
         found = self._candidates.get((lasts, firsts))
         if found is None:
-            byte = self.trie.byte
-            goes_on = np.zeros(len(byte) + 1, np.bool_)  # the last entry is for -1
-            goes_on[self.parents[_among(byte, firsts)]] = True
-            nodes = np.flatnonzero(goes_on[:-1] & _among(byte, lasts)).astype(np.int32)
+            marks = np.zeros(len(self.trie), np.uint8)
+            path = np.empty(self._depth + 1, np.int32)
+            kernels("trie.paths").mark_between(
+                self.nodes, _flags(lasts), _flags(firsts), path, marks
+            )
+            nodes = np.flatnonzero(marks).astype(np.int32)
             found = self._candidates[lasts, firsts] = Candidates(self, nodes)
         return found
 
@@ -127,15 +139,14 @@ class Candidates:
         if self._vocabulary is None:
             from structgen.vocabulary.vocabulary import Vocabulary
 
-            self._vocabulary = Vocabulary([self._walk.path(node) for node in self.nodes.tolist()])
+            self._vocabulary = Vocabulary(self._walk.paths(self.nodes))
         return self._vocabulary
 
 
-def _among(byte: npt.NDArray[np.uint8], of: ByteSet) -> npt.NDArray[np.bool_]:
-    member = np.zeros(256, np.bool_)
-    member[sorted(of)] = True
-    found: npt.NDArray[np.bool_] = member[byte]
-    return found
+def _flags(of: ByteSet) -> npt.NDArray[np.uint8]:
+    flags = np.zeros(256, np.uint8)
+    flags[sorted(of)] = 1
+    return flags
 
 
 #: The `TrieWalk` of a vocabulary, made once.

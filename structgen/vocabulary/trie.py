@@ -58,13 +58,13 @@ class Trie:
 def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:
     """The trie of `tokens[i]` for every i in `ids` (ascending, none of them empty or None).
 
-    O(total bytes) numpy work besides one sort of the tokens.
+    O(total bytes) besides one sort of the tokens.
     """
     text_of: Any = tokens.__getitem__
     in_order = sorted(ids.tolist(), key=text_of)  # equal ones stay in the order of their ids
     words: list[bytes] = [*map(text_of, in_order)]
     order = np.array(in_order, np.int32)
-    data = np.frombuffer(b"".join(words), np.uint8)
+    data = np.frombuffer(bytearray().join(words), np.uint8)
     if len(data) >= 2**31:
         raise VocabularyError(
             f"the tokens have {len(data)} bytes together",
@@ -72,33 +72,28 @@ def build_trie(tokens: Sequence[bytes | None], ids: Ints) -> Trie:
             hint="check that this is a tokenizer's table",
         )
     length = np.fromiter(map(len, words), np.int64, len(words))
-    start = np.cumsum(length) - length
-    common = _common_prefixes(data, start, length)
-
-    fresh = common < length  # False: the same bytes as the token before
-    grown = (length - common)[fresh]  # nodes that each distinct token adds
-    last = np.cumsum(grown) - 1  # the node at which it ends
-    node = last[np.cumsum(fresh) - 1]
-    owner = np.repeat(np.flatnonzero(fresh), grown)
-    depth = np.arange(len(owner)) - (node[owner] - length[owner])
-    token = np.full(len(owner), -1, np.int32)
-    token[last] = order[fresh]
-
-    byte = data[start[owner] + depth - 1]
-    end, top = _subtree_ends(depth)
+    longest = int(length.max(initial=0))
+    begins = np.concatenate(([0], np.cumsum(length)))
+    byte = np.empty(len(data), np.uint8)
+    depth, end, token = np.empty((3, len(data)), np.int32)
+    extra_node, path = np.empty(len(order), np.int32), np.empty(longest, np.int32)
+    count = kernels("trie.building").lay_out(
+        data, begins, order, byte, depth, end, token, extra_node, path
+    )
+    top = np.flatnonzero(depth[:count] == 1)
     root_child = np.full(256, -1, np.int32)
     root_child[byte[top]] = top
     return _frozen(
         {
-            "byte": byte,
-            "depth": depth.astype(np.int32),
-            "end": end.astype(np.int32),
-            "token": token,
-            "extra_node": node[~fresh].astype(np.int32),
-            "extra_token": order[~fresh],
+            "byte": byte[:count],
+            "depth": depth[:count],
+            "end": end[:count],
+            "token": token[:count],
+            "extra_node": extra_node[extra_node >= 0],
+            "extra_token": order[extra_node >= 0],
             "root_child": root_child,
         },
-        int(length.max(initial=0)),
+        longest,
     )
 
 
@@ -119,46 +114,6 @@ def cached_trie(
         trie = build_trie(tokens(), ids)
         _save(path, key, trie)
     return trie
-
-
-def _common_prefixes(
-    data: npt.NDArray[np.uint8], start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """int64[tokens]: bytes that each sorted token shares with the one before it."""
-    common = np.zeros(len(length), np.int64)
-    shorter = np.minimum(length[1:], length[:-1])
-    alive = np.arange(1, len(length))
-    depth = 0
-    while len(alive):
-        alive = alive[shorter[alive - 1] > depth]
-        alive = alive[data[start[alive] + depth] == data[start[alive - 1] + depth]]
-        depth += 1
-        common[alive] = depth
-    return common
-
-
-def _subtree_ends(
-    depth: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """int64[n] one past each subtree, and the nodes of depth 1.
-
-    Level by level: a subtree ends at the next node of its depth or with its parent's, whichever
-    comes first; the parent is the nearest node of the depth above that comes before.
-    """
-    n = len(depth)
-    end = np.full(n, n, np.int64)
-    by_depth = np.argsort(depth, kind="stable")
-    bounds = np.cumsum(np.bincount(depth, minlength=1))
-    above = top = by_depth[: bounds[1] if len(bounds) > 1 else 0]
-    for level in range(1, len(bounds)):
-        nodes = by_depth[bounds[level - 1] : bounds[level]]
-        limit = np.append(nodes[1:], n)
-        if level > 1:
-            parent = above[np.searchsorted(above, nodes) - 1]
-            limit = np.minimum(limit, end[parent])
-        end[nodes] = limit
-        above = nodes
-    return end, top
 
 
 def _frozen(arrays: dict[str, npt.NDArray[Any]], max_depth: int) -> Trie:
