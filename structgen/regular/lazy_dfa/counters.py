@@ -382,10 +382,10 @@ class NearestEnds:
         """See `AllLengths`."""
         self._update()
         end = int(search.sizes[kernels("regular.glushkov").KNOWN]) + count
-        while True:
+        while search.queue[state] != 1:
             given = self._base.search.moves, self._distances, states, search, self._most
             need = self._k.explore_bounded(*given, state, end)
-            if need < 0:
+            if need < 0 or search.queue[state] == 1:  # what others lack can wait
                 return
             if self._distances[need, self._k.FACTS] & self._k.MOVES:
                 self._refine(need)
