@@ -10,9 +10,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from structgen.errors import BudgetError
-from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.expressions.build import text_of
-from structgen.regular.expressions.nodes import Alt, And, Chars, Concat, Literal, Not, Repeat, Words
+from structgen.regular.expressions.nodes import (
+    Alt,
+    And,
+    Chars,
+    Concat,
+    Literal,
+    Not,
+    Repeat,
+    SubAutomaton,
+    Words,
+    is_vast,
+)
 from structgen.regular.expressions.required_characters import possible_characters, sequence
 from structgen.regular.lazy_dfa.automaton import automaton_of, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
@@ -135,9 +146,12 @@ def every_prefix_is_infinite(language: Regex) -> bool:
         return True
     parts = language.parts if isinstance(language, And) else (language,)
     parts = tuple(_without_few(part) for part in parts)
-    if _leaves_some_letter(parts) or _is_filled_up(language):
+    whole = intersect(*parts)
+    if _leaves_some_letter(parts) or _is_filled_up(whole):
         return True
-    todo = [intersect(*parts)]
+    if any(map(is_vast, whole.parts if isinstance(whole, And) else (whole,))):
+        return False  # it has too many states to find out
+    todo = [whole]
     seen: set[Regex] = set()
     while todo:
         checkpoint()
@@ -156,7 +170,9 @@ def every_prefix_is_infinite(language: Regex) -> bool:
 
 
 def _is_filled_up(language: Regex) -> bool:
-    """Whether texts of a format beside a pattern are plainly filled up to any length."""
+    """Whether texts of a format are plainly filled up to any length, also beside a pattern."""
+    if isinstance(language, SubAutomaton):
+        return bool(getattr(language.state, "filler", NONE))
     found = None
     with contextlib.suppress(TooLargeError, BudgetError):
         found = automaton_of(language) if only_format(language) is not None else None

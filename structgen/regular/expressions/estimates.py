@@ -22,7 +22,14 @@ from structgen.regular.expressions.logic import (
     intersect,
     is_short_list,
 )
-from structgen.regular.expressions.nodes import Alt, And, Not, SubAutomaton, is_length_bound
+from structgen.regular.expressions.nodes import (
+    Alt,
+    And,
+    Not,
+    SubAutomaton,
+    is_length_bound,
+    is_vast,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -47,7 +54,7 @@ def _below(node: Regex) -> Regex:
     sooner = None if any(map(is_short_list, node.parts)) else _sooner({*node.parts})
     if sooner is not None:
         return sooner
-    parts = [part if _is_vast(part) else _below(part) for part in node.parts]
+    parts = [part if is_vast(part) else _below(part) for part in node.parts]
     return node if all(map(is_, parts, node.parts)) else intersect(*parts)
 
 
@@ -58,7 +65,7 @@ def _sooner(found: set[Regex]) -> Regex | None:
     sub-automata become unions of intersections, since each alternative may be read in its own way.
     """
     for part in sorted(found, key=lambda part: (isinstance(part, Alt), part.id)):
-        vast = [one for one in alternatives_of(part) if _is_vast(one)]
+        vast = [one for one in alternatives_of(part) if is_vast(one)]
         if not vast:
             continue
         others = {_below(other) for other in found - {part}}
@@ -70,23 +77,17 @@ def _sooner(found: set[Regex]) -> Regex | None:
     return None
 
 
-def _is_vast(part: Regex) -> bool:
-    """Whether a part is a sub-automaton that neither lists its states nor says what it reads."""
-    state = part.state if isinstance(part, SubAutomaton) else None
-    return state is not None and not (hasattr(state, "reads") or hasattr(state, "table"))
-
-
 def _beside(part: Any, others: set[Regex]) -> Regex | None:
     """The texts of a sub-automaton that others have, too, if that is no intersection of them."""
+    # to differ from a few texts is no demand on what comes later
+    few = {one for one in others if isinstance(one, Not) and is_short_list(one.body)}
+    others = others - few
     if len(others) == 1 and is_length_bound(*others):
         _, low, high = as_repeat(*others)
         found: Regex | None = part.state.within(low, high)
-        return found
-    lower, upper = (estimate(part, wide=wide) for wide in (False, True))
-    few = all(isinstance(one, Not) and is_short_list(one.body) for one in others)
-    if lower is part or (few and lower is not upper):
-        return None  # to differ from a few texts is no demand on what comes later
-    return _below(intersect(lower, *others))
+        return None if found is None else intersect(found, *few)
+    lower = estimate(part, wide=False)
+    return None if lower is part or not others else _below(intersect(lower, *others, *few))
 
 
 @lru_cache(maxsize=4096)

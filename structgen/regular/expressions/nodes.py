@@ -394,6 +394,12 @@ def is_listed(node: Regex) -> bool:
     return isinstance(node, SubAutomaton) and hasattr(node.state, "table")
 
 
+def is_vast(node: Regex) -> bool:
+    """Whether a node is a sub-automaton that neither lists its states nor says what it reads."""
+    state = node.state if isinstance(node, SubAutomaton) else None
+    return state is not None and not (hasattr(state, "reads") or hasattr(state, "table"))
+
+
 def is_open_ended(language: object) -> bool:
     """Whether most texts can be continued in a language: the one of all texts, or a complement."""
     return language is ANY or isinstance(language, Not)

@@ -29,6 +29,7 @@ found one by one in Python:
 - `SideBySideAutomaton`: two automata of which no pair of states is dead, of a format and a limit,
   or of the alternatives of a union.
 - `BesideAutomaton`: an automaton of this kind, and what else must hold.
+- `LessWordsAutomaton`: any other automaton, without some listed texts.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
 
@@ -76,8 +77,10 @@ from structgen.regular.lazy_dfa.counters import (
     without_counters,
     without_far_bounds,
     without_redundant_bounds,
+    without_words,
 )
 from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
+from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
 from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton, tells_endings
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
@@ -321,6 +324,8 @@ def product_has_member(regex: Regex) -> bool | None:
     None where the expression has no such automaton. Raises BudgetError.
     """
     found = automaton_of(regex) if is_boolean_combination(regex) else None
+    if isinstance(found, LessWordsAutomaton):
+        return True
     if not isinstance(found, ProductAutomaton):
         return None
     with found.lock:
@@ -339,6 +344,8 @@ def table_of(regex: Regex) -> TableAutomaton:
         return SubAutomatonTable(regex)
     found = None if is_length_bound(regex) else automaton_of(regex)
     found = found or PositionAutomaton(regex)
+    if isinstance(found, LessWordsAutomaton):
+        found = _table(_simplified(regex))
     if not isinstance(found, TableAutomaton):
         raise TooLargeError
     return found
@@ -402,6 +409,10 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     """A fresh automaton, by the construction for such expressions (see the module)."""
     if is_length_bound(regex):
         return LengthAutomaton(regex)
+    split = without_words(regex)
+    if split is not None:
+        with contextlib.suppress(TooLargeError):
+            return _less_words(*split)
     regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
@@ -421,6 +432,14 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         with contextlib.suppress(TooLargeError):  # where no common text is found at once
             return BesideAutomaton(*parts)
     return DerivedAutomaton(regex)
+
+
+def _less_words(language: Regex, others: Regex) -> LessWordsAutomaton:
+    """See `without_words`. Raises TooLargeError."""
+    base, side = automaton_of(language), automaton_of(others)
+    if base is None or not isinstance(side, TableAutomaton):
+        raise TooLargeError
+    return LessWordsAutomaton(base, side)
 
 
 def _simplified(regex: Regex) -> Regex:
@@ -443,6 +462,8 @@ def side_by_side(regex: Regex) -> list[Regex]:
     if has_halves(regex):
         halves = cast(Any, regex).state.halves
         return [half if isinstance(half, Regex) else sub_automaton(half) for half in halves]
+    if (words := without_words(regex)) is not None:
+        return [*words]
     regex = _simplified(regex)
     if isinstance(regex, Alt) and not regex.plain:
         plain = alt(*(part for part in regex.parts if part.plain))
@@ -501,6 +522,8 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
     if isinstance(base, SteppedAutomaton):
         if least == 0 and not capped:
             return _chosen(rest)
+        if not tells_endings(base):
+            return None
         return BesideAutomaton(base, LengthAutomaton(repeat_counts(ANY_CHAR, least, high)))
     if not isinstance(base, TableAutomaton):
         return None

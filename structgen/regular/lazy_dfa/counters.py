@@ -26,8 +26,14 @@ from structgen.errors import BudgetError
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
-from structgen.regular.expressions.build import as_repeat, concat, repeat, sub_automaton
-from structgen.regular.expressions.logic import alt, complement, intersect
+from structgen.regular.expressions.build import (
+    as_repeat,
+    concat,
+    repeat,
+    sub_automaton,
+    text_of,
+)
+from structgen.regular.expressions.logic import alt, alternatives_of, complement, intersect
 from structgen.regular.expressions.nodes import (
     ANY_CHAR,
     Alt,
@@ -37,6 +43,7 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     SubAutomaton,
+    Words,
     is_length_bound,
     is_listed,
 )
@@ -143,6 +150,8 @@ def without_counters(regex: Regex) -> tuple[Regex, int] | None:
     And up to which length both have the same texts; 0 where that is too short to be of use, or the
     automaton itself knows more.
     """
+    if (split := without_words(regex)) is not None:
+        return split[0], 0
     found = split_length_bound(regex)
     if found is not None:
         _, low, high = as_repeat(found[1])
@@ -181,6 +190,23 @@ def only_format(regex: Regex) -> Regex | None:
     parts = regex.parts if isinstance(regex, And) else ()
     formats = [part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part)]
     return formats[0] if len(formats) == 1 else None
+
+
+def without_words(regex: Regex) -> tuple[Regex, Regex] | None:
+    """Split an intersection into a language, and all texts but some listed ones.
+
+    None where it has no such parts, and where the language is plain: other automata are as fast.
+    """
+    if not isinstance(regex, And):
+        return None
+    barred = {part for part in regex.parts if isinstance(part, Not)}
+    bodies = [each for part in barred for each in alternatives_of(part.body)]
+    listed = [each for each in bodies if isinstance(each, Words) or text_of(each)]
+    if not listed:
+        return None
+    left = complement(alt(*(each for each in bodies if each not in listed)))
+    rest = intersect(*(part for part in regex.parts if part not in barred), left)
+    return None if rest.plain else (rest, complement(alt(*listed)))
 
 
 def has_dead_ends(automaton: TableAutomaton) -> bool:

@@ -45,7 +45,7 @@ from structgen.regular.lazy_dfa.stepped import (
     SteppedAutomaton,
     merged,
 )
-from structgen.util.arrays import with_room
+from structgen.util.arrays import distinct, with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
 MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
@@ -237,7 +237,7 @@ class SideBySideAutomaton(PairAutomaton):
 
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
         halves = self._pairs.halves[pairs].T
-        both = [_facts_at(*each) for each in zip(self._both, halves, strict=True)]
+        both = [facts_at(*each) for each in zip(self._both, halves, strict=True)]
         ends, endless, loops, often = zip(*both, strict=True)
         if self.joint:
             often = np.minimum(*often)
@@ -255,7 +255,7 @@ class SideBySideAutomaton(PairAutomaton):
         return (loops, often) if often else super()._own_loop(state, spans)
 
 
-def _facts_at(part: RegexAutomaton, states: Array) -> list[Array]:
+def facts_at(part: RegexAutomaton, states: Array) -> list[Array]:
     """`ends`, `endless`, `loops` and `often` of some states; 0 for a state of -1."""
     with part.lock:  # so that all are of one moment
         found = [array[states] for array in (part.ends, part.endless, part.loops, part.often)]
@@ -563,7 +563,7 @@ class BesideAutomaton(PairAutomaton):
                 return _DEAD
             *_, pair = heapq.heappop(waiting)
             if pair not in self._behind:
-                self._behind[pair] = np.unique(self._moves_of(pair)[:, 2]).tolist()
+                self._behind[pair] = distinct(self._moves_of(pair)[:, 2]).tolist()
             for after in self._behind[pair]:
                 if after in came:
                     continue

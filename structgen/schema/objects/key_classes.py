@@ -26,6 +26,7 @@ from structgen.regular.regex import (
     complement,
     intersect,
     matches,
+    readable,
     shortest,
     words,
 )
@@ -54,6 +55,12 @@ class KeyClass:
     def keys(self) -> Regex:
         """The language of the keys."""
         return intersect(self.language, complement(words(self.excluded)))
+
+    def as_read(self) -> KeyClass:
+        """The class of those of its keys that are read (see `estimates`)."""
+        language = readable(self.language)
+        same = language is self.language
+        return self if same else KeyClass(language, self.child, self.excluded)
 
     def has(self, key: str) -> bool:
         """Whether a key is in the class."""

@@ -137,7 +137,8 @@ class ObjectMatcher:
             keys = self.key_rules.keys
             key_class = KeyClass(keys, TRUE, frozenset(self.names))
             return () if key_class.is_empty else (key_class,)
-        return tuple(c for c in self.all_key_classes if self._costs.satisfiable(c.child))
+        found = (c for c in self.all_key_classes if self._costs.satisfiable(c.child))
+        return tuple(c.as_read() for c in found)
 
     @cached_attribute
     def possible_names(self) -> tuple[bool, ...]:
@@ -227,7 +228,8 @@ class ObjectMatcher:
         refused = (c.language for c in self.all_key_classes if not satisfiable(c.child))
         keys = (group.names for group in self.alt.groups)
         together = intersect(*keys, complement(alt(*refused)))
-        return type(self) is ObjectMatcher and every_prefix_is_infinite(together)
+        exact = all(c.as_read() is c for c in self.all_key_classes)
+        return exact and type(self) is ObjectMatcher and every_prefix_is_infinite(together)
 
     @cached_attribute
     def single_key_classes(self) -> frozenset[Regex]:

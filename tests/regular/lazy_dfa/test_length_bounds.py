@@ -19,16 +19,7 @@ from structgen.regular.lazy_dfa.counters import (
     without_redundant_bounds,
 )
 from structgen.regular.lazy_dfa.states import TableAutomaton
-from structgen.regular.regex import (
-    ANY_CHAR,
-    INFINITE,
-    Regex,
-    complement,
-    intersect,
-    literal,
-    matches,
-    repeat,
-)
+from structgen.regular.regex import ANY_CHAR, INFINITE, Regex, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.regular.test_regex import LONGEST, PAIRS, TEXTS, Pair, same
@@ -159,14 +150,14 @@ def test_far_bounds_are_explored_as_far_as_texts_go() -> None:
     assert [isinstance(x._known, NearestEnds) for x in asked] == [False, True, False]
 
 
-def test_each_state_is_explored_once() -> None:
+@pytest.mark.parametrize(("name", "more", "most"), [("time", "", 20), ("date-time", "^20", 35)])
+def test_each_state_is_explored_once(name: str, more: str, most: int) -> None:
     """Also where exploring stops to find out how near an end is, and goes on."""
-    time, text = format_built("time"), "10:30:59.999Z"
-    short = intersect(time, repeat(ANY_CHAR, 0, 20), complement(literal(text)))
-    automaton: Any = _built(short)
+    short = repeat(ANY_CHAR, 0, most)
+    automaton: Any = _built(intersect(format_built(name), parse(more), short))
     assert isinstance(automaton._known, NearestEnds)
     state = 0
-    for letter in "23:59:59.9999+00:":
+    for letter in {"time": "", "date-time": "2024-02-29T"}[name] + "23:59:59.9999+00:":
         state = automaton.after(state, letter)
     explored = automaton.order[: automaton.known].tolist()
     assert len(explored) == len({*explored})
