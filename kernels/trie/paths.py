@@ -24,20 +24,20 @@ def mark_between(nodes, lasts, firsts, path, marks):  # type: ignore[no-untyped-
                 marks[above] = 1
 
 
-@lean(types.void(NODES, I32, I64, U8, U8))
-def write_paths(nodes, wanted, begins, path, data):  # type: ignore[no-untyped-def]
-    """Write the bytes down to some nodes.
+@lean(types.void(NODES, types.int64, I32, I64, U8, U8))
+def write_paths(nodes, top, wanted, begins, path, data):  # type: ignore[no-untyped-def]
+    """Write the bytes from a node down to some below it.
 
-    wanted: int32[k], ascending. begins: int64[k], where in `data`, uint8[all bytes], the bytes of
-    each begin. path: uint8[longest token], scratch.
+    top: that node, -1 for the root. wanted: int32[k], ascending. begins: int64[k], where in `data`,
+    uint8[all bytes], the bytes of each begin. path: uint8[longest token], scratch.
     """
-    place = 0
-    for i in range(nodes.at.shape[0]):
-        if place == wanted.shape[0]:
-            break
-        depth = nodes.at[i, NODE_DEPTH]
-        path[depth - 1] = nodes.at[i, NODE_BYTE]
+    base = nodes.at[top, NODE_DEPTH] if top >= 0 else 0
+    place, i = 0, top + 1
+    while place < wanted.shape[0]:
+        size = nodes.at[i, NODE_DEPTH] - base
+        path[size - 1] = nodes.at[i, NODE_BYTE]
         if i == wanted[place]:
-            for k in range(depth):
+            for k in range(size):
                 data[begins[place] + k] = path[k]
             place += 1
+        i += 1

@@ -20,6 +20,8 @@ from structgen.util.per_object import per_object
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary
 
+ROOT = -1  #: above all nodes
+
 Ints = npt.NDArray[np.int32]
 Filled = npt.NDArray[np.uint8]
 ByteSet = frozenset[int]
@@ -39,42 +41,16 @@ class TrieWalk:
         self._spread = kernels("masks.lexeme_walk").set_duplicates
         self._scan = kernels("trie.scan").walk_scan
         self._depth = trie.max_depth
-        self._parents: Ints | None = None
         self._candidates: dict[tuple[ByteSet, ByteSet], Candidates] = {}
 
-    @property
-    def parents(self) -> Ints:
-        """int32[nodes]: the node above each node, -1 for children of the root."""
-        if self._parents is None:
-            depth = self.trie.depth
-            parents = np.full(len(depth), -1, np.int32)
-            by_depth = np.argsort(
-                depth.astype(np.min_scalar_type(self._depth)), kind="stable"
-            ).astype(np.int32)
-            bounds = np.cumsum(np.bincount(depth, minlength=2))
-            for level in range(2, len(bounds)):
-                above = by_depth[bounds[level - 2] : bounds[level - 1]]
-                nodes = by_depth[bounds[level - 1] : bounds[level]]
-                parents[nodes] = above[np.searchsorted(above, nodes) - 1]
-            self._parents = parents
-        return self._parents
-
-    def path(self, node: int) -> bytes:
-        """The bytes down to a node."""
-        out = bytearray()
-        while node >= 0:
-            out.append(int(self.trie.byte[node]))
-            node = int(self.parents[node])
-        out.reverse()
-        return bytes(out)
-
-    def paths(self, nodes: Ints) -> list[bytes]:
-        """The bytes down to each of some nodes, which are in ascending order."""
-        ends = np.cumsum(self.trie.depth[nodes], dtype=np.int64)
+    def paths(self, nodes: Ints, top: int = ROOT) -> list[bytes]:
+        """The bytes from a node down to each of some below it, which are in ascending order."""
+        above = int(self.trie.depth[top]) if top != ROOT else 0
+        ends = np.cumsum(self.trie.depth[nodes] - above, dtype=np.int64)
         begins = np.concatenate(([0], ends))[: len(nodes)]
         data = bytearray(int(ends[-1]) if len(ends) else 0)
         path, written = np.empty(self._depth, np.uint8), np.frombuffer(data, np.uint8)
-        kernels("trie.paths").write_paths(self.nodes, nodes, begins, path, written)
+        kernels("trie.paths").write_paths(self.nodes, top, nodes, begins, path, written)
         whole, bounds = bytes(data), zip(begins.tolist(), ends.tolist(), strict=True)
         return [whole[begin:end] for begin, end in bounds]
 

@@ -17,14 +17,13 @@ from structgen.compose.composite.layout import QUIET, WHOLE, Hub, Part, Thread
 from structgen.compose.composite.scan import ScanMasks
 from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of
-from structgen.masks.trie_walk import trie_walk
+from structgen.masks.trie_walk import ROOT, trie_walk
 from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
     from structgen.compose.composite.automaton import Composite
     from structgen.vocabulary.vocabulary import Vocabulary
 
-ROOT = -1
 MANY = 32  # nodes from which it pays to look which of them matter
 
 

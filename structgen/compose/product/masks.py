@@ -78,9 +78,9 @@ class PairMasks(Masks):
         if not again.any():
             return nodes, states
         every = [(nodes[~again], states[~again])]
-        above = len(self._walk.path(node)) if node >= 0 else 0
-        for other in nodes[again].tolist():
-            after = self._read(pair, self._walk.path(other)[above:])
+        texts = self._walk.paths(nodes[again], node)
+        for other, text in zip(nodes[again].tolist(), texts, strict=True):
+            after = self._read(pair, text)
             if after is None:
                 self._walk.forbid(row, other)
             else:

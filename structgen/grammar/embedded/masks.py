@@ -16,7 +16,7 @@ from structgen.kernels.build.loader import kernels
 from structgen.masks.end_finder import EndFinder
 from structgen.masks.registry import masks_of
 from structgen.masks.shared import shared_masks
-from structgen.masks.trie_walk import Ints, trie_walk
+from structgen.masks.trie_walk import ROOT, Ints, trie_walk
 from structgen.spec.base import ANY_BYTE
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from structgen.grammar.embedded.reader import OpenText
     from structgen.vocabulary.vocabulary import Vocabulary
 
-ROOT = -1
 MANY = 32  # nodes from which it pays to look which of them matter
 
 Reader = tuple[int, "OpenText | None"]  # a position of the grammar's own automaton, or a text
@@ -176,9 +175,13 @@ class _EntranceFinder:
         """The nodes below a node at which some text may begin, and the positions there."""
         some, walk = self._some, self._walk
         if node != ROOT or not some.few:
-            above, last = len(walk.path(node)), walk.trie.end
-            found = [end for end in self._walked(walk.nodes, outer, node) if last[end] > end + 1]
-            return [(end, self._read(outer, walk.path(end)[above:])) for end in found]
+            nodes = self._walked(walk.nodes, outer, node)
+            nodes = nodes[walk.trie.end[nodes] > nodes + 1]
+            texts = walk.paths(nodes, node)
+            return [
+                (end, self._read(outer, text))
+                for end, text in zip(nodes.tolist(), texts, strict=True)
+            ]
         if not len(some.nodes):
             return []
         small = some.vocabulary

@@ -7,15 +7,15 @@ language inside the grammar, whose states are made when a text comes to them (an
 Only where terminals have no order ("free" lexing). Three steps lead there: a terminal that nothing
 that follows can make longer may end wherever it matches; a long list of such terminals in a rule is
 one terminal; one with many states stands for a language inside. Lists of words are no such: the
-minimal automaton of thousands of words is made at once by a kernel, and a terminal with lists in it
-becomes a rule in which they stand by themselves.
+minimal automaton of thousands of words is made at once by a kernel. A terminal that is large only
+by such lists, or as its parts stand beside each other, becomes a rule of its parts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import groupby
 from typing import Any, ClassVar, Self
 
 from structgen.automata.pushdown.machine import Machine, TextMachine
@@ -59,6 +59,8 @@ MANY_STATES = 256  # of a terminal; about, by the characters that are written in
 FEW_WRITTEN = 8  # characters behind something endless that cannot be many states
 MOST_STATES = 256  # byte states that are looked at where few characters may be many states
 CONTINUING = frozenset(range(0x80, 0xC0))  # the last byte of a character that is not ASCII
+MOST_PARTS = 32  # of a large terminal that becomes a rule
+ONE_PIECE = 32  # characters written in parts that follow each other and stay one piece
 LONG_LIST = 16  # terminals that are alternatives of one rule
 
 
@@ -99,7 +101,7 @@ def with_lazy_terminals(grammar: Grammar) -> Grammar:
     commits = any(t.commits for t in grammar.terminals.values())  # and has to be read beside others
     if grammar.lexing != "free" or laid or commits:
         return grammar
-    grammar = _with_lists_apart(_with_lists(_with_free_terminals(grammar)))
+    grammar = _with_parts_apart(_with_lists(_with_free_terminals(grammar)))
     terminals = {
         name: replace(t, language=EMPTY, nested=LazyText(t.language, str(t)))
         if is_free(t) and is_large(t.language)
@@ -253,42 +255,77 @@ def _with_lists(grammar: Grammar) -> Grammar:
     return replace(grammar, rules=rules, terminals=kept)
 
 
-def _with_lists_apart(grammar: Grammar) -> Grammar:
-    """Rules in place of terminals that are only large by the lists of words in them."""
+def _with_parts_apart(grammar: Grammar) -> Grammar:
+    """Rules in place of large terminals whose parts are small."""
     rules, terminals = dict(grammar.rules), dict(grammar.terminals)
     for name, terminal in grammar.terminals.items():
         language = terminal.language
         if not is_free(terminal) or name in grammar.ignore or name in grammar.captures:
             continue
-        if not is_large(language) or is_large_as_a_whole(language):
+        if not is_large(language):
+            continue
+        parts = _apart(language, str(terminal))
+        if parts is None:
             continue
         bnf = Bnf()
-        bnf.add(name, _apart(language, str(terminal)), terminal.place)
+        bnf.add(name, parts, terminal.place)
         del terminals[name]
         rules |= bnf.rules
         terminals |= bnf.terminals
     return replace(grammar, rules=rules, terminals=terminals)
 
 
-def _apart(language: Regex, shown: str) -> Expression:
-    """An expression of a language in which each list of words is a part of its own."""
-    if isinstance(language, Words) or not _has_lists(language):
+def _apart(language: Regex, shown: str) -> Expression | None:
+    """An expression of a language, of parts that are small; None if there is none.
+
+    Each list of words whose automaton is made at once is a part of its own.
+    """
+    if _is_small(language):
         return Text(language, shown)
+    only_by_lists = not is_large_as_a_whole(language)
     match language:
-        case Repeat():
+        case Words() if only_by_lists:
+            return Text(language, shown)
+        case Repeat() if only_by_lists or _written_once(language):
+            body = _apart(language.body, shown)
             high = None if language.high == INFINITE else language.high
-            return expressions.Repeat(_apart(language.body, shown), language.low, high)
-        case Concat():
-            parts: list[Expression] = []
-            for has_lists, run in groupby(language.parts_in_order, _has_lists):
-                if has_lists:
-                    parts += [_apart(part, shown) for part in run]
-                else:
-                    parts.append(Text(concat(*run), shown))
-            return Sequence((*parts,))
-        case Alt():
-            return Choice(tuple(_apart(part, shown) for part in language.parts))
-    return Text(language, shown)
+            return body and expressions.Repeat(body, language.low, high)
+        case Concat() if only_by_lists or len(language.parts_in_order) <= MOST_PARTS:
+            parts = _all_apart(_runs(language.parts_in_order), shown)
+            return Sequence(parts) if parts else None
+        case Alt() if only_by_lists or len(language.parts) <= MOST_PARTS:
+            parts = _all_apart(language.parts, shown)
+            return Choice(parts) if parts else None
+    return None
+
+
+def _is_small(language: Regex) -> bool:
+    """Whether a language is small, also without the empty text, and has no lists of words."""
+    return not _has_lists(language) and not is_large(expressions.without_empty(language))
+
+
+def _written_once(language: Repeat) -> bool:
+    """Whether a repeat, with its counts written out, has its body once."""
+    return language.low <= 1 and language.high in (1, INFINITE)
+
+
+def _all_apart(languages: Iterable[Regex], shown: str) -> tuple[Expression, ...] | None:
+    found = [_apart(language, shown) for language in languages]
+    parts = tuple(part for part in found if part is not None)
+    return parts if len(parts) == len(found) else None
+
+
+def _runs(parts: Iterable[Regex]) -> Iterator[Regex]:
+    """Parts that follow each other; those that are small together are one."""
+    run = EPSILON
+    for part in parts:
+        longer = concat(run, part)
+        if run is EPSILON or (written(longer) <= ONE_PIECE and _is_small(longer)):
+            run = longer
+        else:
+            yield run
+            run = part
+    yield run
 
 
 def _has_lists(language: Regex) -> bool:

@@ -171,6 +171,37 @@ def test_a_terminal_is_free_if_nothing_behind_it_can_make_it_longer(
         assert (at >= 0 and automaton.is_accepting(at)) == fits
 
 
+CLAUSE = "([a-z]{{1,7}} [.])? [a-z]+ ([0-9] ([0-9] [0-9]?)?)?"
+CLAUSES = "\n".join(
+    ["root ::= text", 'text ::= "(" text ")" | clauses']
+    + ["clauses ::= " + " ".join(f"c{i}?" for i in range(12))]
+    + [
+        f'c{i} ::= " clause{i} {"x" * 8} " {CLAUSE}'.replace("{{", "{").replace("}}", "}")
+        for i in range(12)
+    ]
+)
+
+
+def test_a_large_piece_of_small_parts_is_a_rule() -> None:
+    """It needs no language inside, and its texts are those of the pattern."""
+    spec = sg.Gbnf(CLAUSES)
+    grammar = with_lazy_terminals(spec.rules())
+    assert not [t for t in grammar.terminals.values() if isinstance(t.nested, LazyText)]
+    automaton = spec.automaton()
+    assert isinstance(automaton, GrammarAutomaton)
+    x = "x" * 8
+    for text, fits in [
+        ("", True),
+        (f" clause0 {x} ab", True),
+        (f"( clause0 {x} a.b12 clause11 {x} abcdefgh)", True),
+        (f" clause1 {x} a clause0 {x} a", False),
+        (f" clause0 {x} abcdefgh.a", False),
+        (f"( clause0 {x} a", False),
+    ]:
+        at, _ = automaton.run(automaton.start, text.encode())
+        assert (at >= 0 and automaton.is_accepting(at)) == fits
+
+
 def test_small_grammars_stay_as_they_are() -> None:
     """Nothing in them is lazy."""
     rules = with_lazy_terminals(sg.Lark('start: "a" | start "b"').rules())
@@ -198,8 +229,8 @@ def test_candidates_are_the_nodes_between_two_bytes() -> None:
     """Those with a byte of the first set above one of the second; and the nodes above all nodes."""
     tokens = [b"<end>", b"a", b"ab", b"abc", b"b a", b"bb", b"ba", b"c" * 300, b"cb"]
     walk = TrieWalk(sg.Vocabulary(tokens, eos_ids=[0]))
-    paths = [walk.path(node) for node in range(len(walk.trie))]
+    paths = walk.paths(np.arange(len(walk.trie), dtype=np.int32))
     assert {*paths} == {t[:n] for t in tokens[1:] for n in range(1, len(t) + 1)}
     found = walk.candidates(frozenset(b"ab"), frozenset(b"bc "))
     wanted = {p[:-1] for p in paths if len(p) > 1 and p[-2] in b"ab" and p[-1] in b"bc "}
-    assert [walk.path(node) for node in found.nodes.tolist()] == sorted(wanted)
+    assert walk.paths(found.nodes) == sorted(wanted)

@@ -57,15 +57,18 @@ def test_nothing_is_marked_without_bytes() -> None:
 
 
 @given(SEEDS, st.data())
-def test_paths_are_the_prefixes_of_the_words(seed: int, data: st.DataObject) -> None:
-    """Of any nodes in ascending order, none among them."""
+def test_paths_are_what_words_have_behind_a_prefix(seed: int, data: st.DataObject) -> None:
+    """Of any nodes below a node or the root, in ascending order, none among them."""
     vocabulary = random_vocabulary(Random(seed))
-    count = len(vocabulary.starts)
-    some = sorted(data.draw(st.sets(st.integers(0, count - 1))))
-    wanted = b"".join(vocabulary.starts[node] for node in some)
-    begins = np.cumsum([0, *(len(vocabulary.starts[node]) for node in some)])[:-1].astype(np.int64)
-    found = np.zeros(len(wanted), np.uint8)
+    starts = vocabulary.starts
+    top = data.draw(st.integers(-1, len(starts) - 1))
+    prefix = starts[top] if top >= 0 else b""
+    below = [i for i, start in enumerate(starts) if start.startswith(prefix) and start != prefix]
+    some = sorted(data.draw(st.sets(st.sampled_from(below)))) if below else []
+    texts = [starts[node].removeprefix(prefix) for node in some]
+    begins = np.cumsum([0, *map(len, texts)])[:-1].astype(np.int64)
+    found = np.zeros(len(b"".join(texts)), np.uint8)
     path = np.zeros(vocabulary.depth, np.uint8)
     nodes = np.array(some, np.int32)
-    kernels("trie.paths").write_paths(vocabulary.nodes, nodes, begins, path, found)
-    assert found.tobytes() == wanted
+    kernels("trie.paths").write_paths(vocabulary.nodes, top, nodes, begins, path, found)
+    assert found.tobytes() == b"".join(texts)
