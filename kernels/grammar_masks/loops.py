@@ -37,6 +37,9 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.grammar_masks.tries import LOOPING, LOOPS, MEMO, PARTS_T, full
 from structgen.kernels.tables import DEAD, slot_of
 
+# What may be left as it is: a state within a lexeme in front of which none can end (see `stays`), a
+# position, a lexer state wherever lexemes end.
+STATE, POSITION, LEXEME = 0, 1, 2
 SOME_LETTERS = 5
 LETTERS = np.frombuffer(string.ascii_letters.encode(), np.uint8)
 
@@ -103,13 +106,15 @@ def goes(t, at, byte):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def onward(t, p, positions, at, byte):  # type: ignore[no-untyped-def]
-    """`goes` if `at` is a position (`positions` is 1), `stays` if it is a state within a lexeme."""
-    return goes(t, at, byte) if positions == 1 else stays(t, p, at, byte)
+def onward(t, p, what, at, byte):  # type: ignore[no-untyped-def]
+    """Where a byte leads from something that is `what`: STATE, POSITION or LEXEME."""
+    if what == LEXEME:
+        return call_next_lexer(t, at, fixed(t, CLASS, byte))
+    return goes(t, at, byte) if what == POSITION else stays(t, p, at, byte)
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
+def end_of_character(t, p, what, at, k):  # type: ignore[no-untyped-def]
     """Where all bytes behind a lead byte of row `k` lead, DEAD if that is not one place, or a code.
 
     As automata of terminals are minimal, it is one place wherever all characters lead to one.
@@ -119,7 +124,7 @@ def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
         byte_class, found = numba.int64(-1), numba.int64(DEAD)
         for byte in range(low, high + 1):
             if fixed(t, CLASS, byte) != byte_class:
-                after = onward(t, p, positions, at, byte)
+                after = onward(t, p, what, at, byte)
                 if after < 0 or (byte_class >= 0 and after != found):
                     return min(after, numba.int64(DEAD))
                 byte_class, found = fixed(t, CLASS, byte), after
@@ -129,10 +134,10 @@ def end_of_character(t, p, positions, at, k):  # type: ignore[no-untyped-def]
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
-def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
+def looping(t, p, key, what, home):  # type: ignore[no-untyped-def]
     """The groups all of whose characters lead from `home` back to it, kept under a key; or a code.
 
-    positions: 1 if it is a position, 0 if it is a state within a lexeme (see `stays`).
+    what: STATE, POSITION or LEXEME.
     """
     slot = slot_of(p.memo, key)
     if p.memo[slot, 0] == key:
@@ -146,9 +151,9 @@ def looping(t, p, key, positions, home):  # type: ignore[no-untyped-def]
             bit = numba.int64(1) << numba.int64(p.group[lead])
             if fixed(t, CLASS, lead) != byte_class and others & bit == 0:
                 byte_class = fixed(t, CLASS, lead)
-                after = onward(t, p, positions, home, lead)
+                after = onward(t, p, what, home, lead)
                 if after >= 0 and CHARACTERS[k, 4] > 0:
-                    after = end_of_character(t, p, positions, after, k)
+                    after = end_of_character(t, p, what, after, k)
                 if after < DEAD:
                     return after
                 back = after == home
@@ -174,7 +179,7 @@ def loops_of(t, p, state):  # type: ignore[no-untyped-def]
     kept = kept_as(t, state & LOW, state >> 31)
     if kept < 0:
         return kept
-    return call_looping(t, p, (numba.int64(1) << 61) | kept, numba.int64(0), state)
+    return call_looping(t, p, (numba.int64(1) << 61) | kept, numba.int64(STATE), state)
 
 
 @folded(INT(GRAMMAR, PARTS_T, INT, INT))
@@ -191,7 +196,16 @@ def is_whole(t, p, state, node):  # type: ignore[no-untyped-def]
 @inner(INT(GRAMMAR, PARTS_T, INT))
 def place_loops(t, p, at):  # type: ignore[no-untyped-def]
     """The groups of characters that leave a position as it is, or a code."""
-    return call_looping(t, p, -2 - at, numba.int64(1), at)
+    return call_looping(t, p, -2 - at, numba.int64(POSITION), at)
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT))
+def lexeme_loops(t, p, lexer):  # type: ignore[no-untyped-def]
+    """The groups of characters with which lexemes go on that leave a lexer state as it is.
+
+    Lexemes may end before these, too. Or a code.
+    """
+    return call_looping(t, p, (numba.int64(3) << 60) | lexer, numba.int64(LEXEME), lexer)
 
 
 @inlined

@@ -7,6 +7,9 @@ token may lead to stacks of its own. Where the tops read nothing, and something 
 is left out, the stacks are read, from the last byte on behind which they are known: if any lexeme
 could be made of the bytes at all.
 
+So it is with what else could be read where a lexeme goes on with a byte, and would with more of the
+same, as a word does: the lexeme alone is read on, and the rest is left out.
+
 Stacks on whose tops rules are called, with something behind each, read what others do that call the
 same rules, but for the bytes with which what is behind them begins. So most steps are looked up for
 some that stand for all of these (`alike`).
@@ -84,7 +87,7 @@ from structgen.kernels.grammar.tables import (
     sort,
 )
 from structgen.kernels.grammar.viability import ALWAYS, NEVER
-from structgen.kernels.grammar_masks.loops import place_loops
+from structgen.kernels.grammar_masks.loops import lexeme_loops, place_loops
 from structgen.kernels.grammar_masks.tries import (
     BEGUN,
     BOTTOM,
@@ -456,6 +459,19 @@ def alike(t, p, tops, byte_class):  # type: ignore[no-untyped-def]
     return tops ^ (tops & 0xFFFFFF) | (like >> 28) if like >> 28 < 1 << 24 else tops
 
 
+@inner(INT(GRAMMAR, INT, INT, INT))
+def stay(t, count, place, byte_class):  # type: ignore[no-untyped-def]
+    """Add to region REACHED a thread whose lexemes go on with a byte, and more of the same bytes.
+
+    place: of it in region READ. Returns the number of threads there now, or a code.
+    """
+    lexer = call_next_lexer(t, numba.int64(t.work[place]), byte_class)
+    after = lexer if lexer < 0 else call_next_lexer(t, lexer, byte_class)
+    if after < 0 or after != lexer:
+        return min(after, count) if after < DEAD else count
+    return reach_top(t, count, lexer, numba.int64(t.work[place + 1]))
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
     """The tops after a byte as `tops_of` writes them, or a code.
@@ -473,6 +489,13 @@ def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
         return known
     threads, read = unpack(t, place_of_tops(t, tops)), region(t, READ)
     count, left_out = numba.int64(0), numba.int64(0)
+    for i in range(threads):
+        count = stay(t, count, region(t, READ) + 3 * i, byte_class)
+        if count < 0:
+            return count
+    if count > 0:  # they read more of the same; all that is read otherwise is left out
+        found = written(t, count, numba.int64(LEFT_OUT))
+        return found if found < 0 else note(p, key, found)
     for i in range(threads):  # as `step.follow` does, with lookaheads left out
         lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
         after, ends = call_next_lexer(t, lexer, byte_class), call_endings(t, lexer)
@@ -622,6 +645,21 @@ def loops_at(t, p, tops, at):  # type: ignore[no-untyped-def]
     return found
 
 
+@inner(INT(GRAMMAR, PARTS_T, INT, INT, INT, INT))
+def reads_all(t, p, tops, at, same, node):  # type: ignore[no-untyped-def]
+    """1 if all below a node is read by tops as `tops_of` writes them, 0 if not known, or a code.
+
+    It is where a lexeme goes on with it, or nothing changes by it: that is looked at if `same` is
+    1. at: the position where there are no tops.
+    """
+    thread, loops = (tops >> 1) - 1, numba.int64(0)
+    if tops > LEFT_OUT and thread & SINGLE != 0:
+        loops = lexeme_loops(t, p, (thread ^ SINGLE) >> 24)
+    if loops >= 0 and same == 1 and p.beneath[node] & ~loops != 0:
+        loops = loops_at(t, p, tops, at)
+    return loops if loops < 0 else numba.int64(loops > 0 and p.beneath[node] & ~loops == 0)
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, I32))
 def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
     """Set bits of the tokens of the vocabulary that can be read from a position.
@@ -660,17 +698,17 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
             top = tops_of(t, p, here) if here >= 0 else here
             if here == DEAD:
                 top = numba.int64(0)
-        loops = numba.int64(0)
-        same = here == p.stack[depth - 1] if top == LEFT_OUT else top == before
-        if top > 0 and same and end - i > LONG_SUBTREE:
-            loops = loops_at(t, p, top, here)
-        if min(top, loops) < 0:
+        whole = numba.int64(0)
+        if top > 0 and end - i > LONG_SUBTREE:
+            same = here == p.stack[depth - 1] if top == LEFT_OUT else top == before
+            whole = reads_all(t, p, top, here, numba.int64(same), i)
+        if min(top, whole) < 0:
             p.sizes[STOPPED] = i
-            return min(top, loops)
+            return min(top, whole)
         if top == 0:
             i = end
             continue
-        if loops > 0 and p.beneath[i] & ~loops == 0:
+        if whole == 1:
             for j in range(p.before[i], p.before[end]):
                 set_bit(row, p.order[j])
             i = end

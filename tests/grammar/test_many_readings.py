@@ -111,6 +111,9 @@ MIRRORED = {
     "any letter in the middle": palindromes("[a-e]"),
     "one letter in the middle": palindromes("e"),
     "nothing in the middle": palindromes("[a-c]?"),
+    "many letters in the middle": sg.Gbnf(
+        'root ::= p\np ::= [a-d]* | "a" p "a" | "b" p "b" | "e" p "ea" | [ab]+ "e" | "ce" p "b"'
+    ),
     "words around": sg.Lark('start: p\np: "e" | "ab" p "ba" | "b" p "a" | "ca" p "da" | "c" p p'),
     "ignored letters": sg.Lark('start: p\np: "e" | "ab" p "ba" | "b" p "c"\n%ignore "d"'),
     "rules that call another": sg.Lark(
@@ -155,6 +158,24 @@ def test_stacks_that_differ_below_their_tops_take_little_work() -> None:
             state = constraint.advance(state, words.index(letter) + 1)
     assert len(words) > 1300
     assert records[-1] - records[5] < 20 * (len(records) - 6)
+
+
+def test_what_a_lexeme_reads_by_itself_need_not_be_read_otherwise() -> None:
+    """Each letter may close a palindrome, or go on in its middle, which decides by itself."""
+    words = ["".join(w) for n in range(1, 6) for w in product("abcd", repeat=n)]
+    others = (bytes((byte,)) for byte in range(256))
+    vocabulary = sg.Vocabulary([b"<end>", *(w.encode() for w in words), *others], eos_ids=[0])
+    around = " | ".join(f'"{c}" p "{c}"' for c in "abcd")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(masks, "PATIENCE", 0)
+        patched.setattr(masks, "MANY_RECORDS", 100)
+        constraint = sg.compile(sg.Gbnf(f"root ::= p\np ::= [a-d]* | {around}"), vocabulary)
+        state = constraint.start
+        for letter in "abcddcbaabcddcba":
+            row = constraint.mask_view(state)
+            assert all(row[token >> 5] >> (token & 31) & 1 for token in range(1, len(words) + 1))
+            state = constraint.advance(state, words.index(letter) + 1)
+    assert constraint.automaton.size["records"] < 1000
 
 
 def test_terminals_that_commit_are_read_beside_all_others() -> None:

@@ -393,6 +393,25 @@ def test_a_sub_automaton_is_a_language_like_any_other() -> None:
     assert intersect(sub_automaton(Multiple(2)), even).is_empty()
 
 
+class Living:
+    """A state that is known to accept some text; nobody need ask what it does."""
+
+    nullable, live = False, True
+
+    def moves(self) -> list[tuple[CharSet, Living]]:
+        """Nothing that a search should need."""
+        raise AssertionError
+
+
+def test_sequences_of_what_is_known_not_to_be_empty_are_not_searched() -> None:
+    """However the parts are nested."""
+    living = sub_automaton(Living())
+    either = alt(living, concat(literal("a"), living))
+    row = concat(living, literal("x"), either, repeat(concat(either, living), 1, 2))
+    assert not row.is_empty()
+    assert not concat(row, repeat(row, 2, None)).is_empty()
+
+
 # -- cost, memory, threads ------------------------------------------------------------------------
 
 

@@ -206,6 +206,8 @@ class Concat(Regex):
             length_gap=max(head.length_gap, tail.length_gap),
         )
         self.witness = min(head.witness + tail.witness, INFINITE)
+        if not self.plain and tail.known_nonempty() and head.known_nonempty():
+            self._nonempty = True  # so it is known of every longer sequence, too
 
     def known_nonempty(self) -> bool | None:  # noqa: D102
         if self._nonempty is None:
