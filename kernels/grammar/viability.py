@@ -8,7 +8,7 @@ tried here; what they leave open is decided in Python (NEED_VIABLE, NEED_SURE) a
 from __future__ import annotations
 
 from structgen.kernels.build.decorators import called, folded, inlined, inner, lean
-from structgen.kernels.build.language import numba
+from structgen.kernels.build.language import numba, types
 from structgen.kernels.grammar.indentation import call_scan_any
 from structgen.kernels.grammar.lexer import (
     call_endings,
@@ -27,6 +27,7 @@ from structgen.kernels.grammar.tables import (
     BEHIND,
     CHECKED,
     GRAMMAR,
+    I32_2,
     I64_2,
     INT,
     NEED,
@@ -47,6 +48,7 @@ from structgen.kernels.grammar.tables import (
 from structgen.kernels.masks.byte_walk import ENDS_FULL
 from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
 
+BITS_2 = types.uint64[:, ::1]
 BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # lookaheads: none can, the lexeme can, what follows may
 NEVER, DOUBTED, ALWAYS = 0, 1, 2  # which threads are checked: none, with lookaheads, all
 LOOKAHEADS_OF = (1 << 30) - 1  # the bits of a pair that hold its lookaheads
@@ -148,6 +150,25 @@ def lexeme_ends(t, lexer, lookaheads, queue, seen, out):  # type: ignore[no-unty
                 size += 1
     queue[0, 0] = size - 1
     return count
+
+
+@lean(types.void(I32_2, BITS_2))
+def spread_ends(after, ends):  # type: ignore[no-untyped-def]
+    """Add to the ends of each lexer state those of all that it leads to.
+
+    after: int32[states, classes], the state after a byte of each class, -1 for none. ends:
+    uint64[states, words], sets as bits.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for state in range(after.shape[0] - 1, -1, -1):  # most lead to later ones
+            for byte_class in range(after.shape[1]):
+                other = after[state, byte_class]
+                for k in range(ends.shape[1] if other >= 0 else 0):
+                    both = ends[state, k] | ends[other, k]
+                    changed = changed or both != ends[state, k]
+                    ends[state, k] = both
 
 
 @inner(INT(GRAMMAR, INT))

@@ -13,9 +13,13 @@ import numpy as np
 from structgen.grammar.analysis.terminal_sets import Items, StackTops
 from structgen.grammar.automaton.positions import GrammarPositions
 from structgen.grammar.embedded.reader import EmbeddedReader
+from structgen.grammar.terminals.position_sets import rows_of
 from structgen.kernels.build.loader import kernels
-from structgen.kernels.grammar.records import LOOKAHEADS_VIOLATED
+from structgen.kernels.grammar.records import LEXER_ENDINGS, LOOKAHEADS_VIOLATED, REC_ROW
+from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
+
+MANY_SETS = 500  # of ends of lexemes, which are no longer compared
 
 
 class Between(NamedTuple):
@@ -84,10 +88,30 @@ class LexemeEnds:
             self._run(lexer, lookaheads)
         return self._ends[key]
 
-    def states_from(self, lexer: int) -> list[int]:
-        """The lexer states of one lexeme, from one of them on; with that one if it has begun."""
-        found = self._run(lexer, 0)
-        return found if self._automaton.record(lexer)[0] >= 0 else found[1:]
+    def least_from(self, lexer: int) -> list[frozenset[tuple[int, int]]]:
+        """In which ways the lexemes that a lexer state can become can end, those of fewest ways.
+
+        Each as pairs like those of `of`. What can be followed up if a lexeme has few ways to end
+        can be if it has more.
+        """
+        states = np.array(self._run(lexer, 0))
+        t = self._automaton.tables
+        numbers = np.full(int(states.max()) + 2, -1, np.int32)
+        numbers[states] = np.arange(len(states))
+        after = t.rows[t.rec[states, REC_ROW]]
+        after = np.where((after >= 0) & (after < len(numbers)), numbers[after], np.int32(-1))
+        pairs: dict[tuple[int, int], int] = {}
+        own = [0] * len(states)
+        for i, place in enumerate(t.rec[states, LEXER_ENDINGS].tolist()):
+            flat = t.heap[place + 1 : place + 1 + 2 * int(t.heap[place])].tolist()
+            for pair in zip(flat[::2], flat[1::2], strict=True):
+                own[i] |= 1 << pairs.setdefault(pair, len(pairs))
+        ends = rows_of(own, len(pairs))
+        kernels("grammar.viability").spread_ends(after, ends)
+        begun = ends if self._automaton.record(lexer)[0] >= 0 else ends[1:]
+        named = list(pairs)
+        sets = {int.from_bytes(row.tobytes(), "little") for row in begun}
+        return [frozenset(named[i] for i in ones(one)) for one in _least(sets)]
 
     def _run(self, lexer: int, lookaheads: int) -> list[int]:
         """Find how a lexeme can end; returns the lexer states on the way, the given one first."""
@@ -214,3 +238,14 @@ class LexemeEnds:
             return [0]
         sets = {lookaheads: frozenset(self._automaton.record(lookaheads)) for lookaheads in found}
         return [w for w in sets if not any(sets[o] < sets[w] for o in sets)]
+
+
+def _least(sets: set[int]) -> list[int]:
+    """Of sets, as bits, those of which no other is a part; others, too, where there are many."""
+    alone = [one for one in sets if one.bit_count() == 1]
+    single = sum(alone)
+    found: list[int] = []
+    for one in sorted((one for one in sets if not one & single), key=int.bit_count):
+        if len(found) > MANY_SETS or not any(one & other == other for other in found):
+            found.append(one)
+    return alone + found

@@ -112,10 +112,7 @@ class Viability:
             return False
         found = self._alternatives.get(lexer)
         if found is None:
-            states = self._alone.states_from(lexer)
-            ends = {frozenset(self._alone.of(state, 0)) for state in states}
-            found = [one for one in ends if not any(other < one for other in ends)]
-            self._alternatives[lexer] = found
+            found = self._alternatives[lexer] = self._alone.least_from(lexer)
         return all(self._ends_well(self._surely, stacks, ends, SURE_STEPS) for ends in found)
 
     def _finishes(self, finishing: Finishing, thread: Thread, most: int = MAX_STEPS) -> bool | None:

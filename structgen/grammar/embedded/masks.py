@@ -194,7 +194,7 @@ class _EntranceFinder:
 
     def _walked(self, nodes: Any, outer: int, top: int) -> Ints:
         """The nodes of a trie below one of them at which some text may begin."""
-        stack = np.zeros(int(nodes.at[:, kernels("trie.nodes").NODE_DEPTH].max()) + 4, np.int64)
+        stack = np.zeros(self._walk.trie.max_depth + 4, np.int64)
         stack[0], stack[-3] = outer, top + 1
         row, ends = np.zeros(self._walk.words, np.int32), np.zeros(64, np.int32)
         while True:

@@ -5,11 +5,16 @@ comes to no end there. Backtracking and all ways at once are read side by side, 
 of V. Glushkov's automaton: the ways to go on in the order in which they are tried, as far as the
 first that ends (see `leftmost_first`), and all of them. It is as claimed if wherever some way ends,
 one that is tried does.
+
+There may be too many of these, as for `[ab]*a[ab]{15}`. But of two ways the one that is tried first
+takes the other away only where it ends, so it is enough to look at ways two by two: what is taken
+away must be in vain, as one that is still tried reads all that it does (`takes_nothing_away`).
 """
 
 from __future__ import annotations
 
-from itertools import chain
+from functools import cached_property
+from itertools import chain, combinations, product, takewhile
 from typing import Any
 
 import numpy as np
@@ -19,11 +24,14 @@ from structgen.grammar.terminals.python_regex import Branch, Loop, Node, OneChar
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import INFINITE
+from structgen.util.bits import ones
+from structgen.util.cancellation import checkpoint
 
 _END = -1  # in the place of a position: the match ends
 _MOST = 300  # positions
-_MOST_TURNS = 8  # of a loop that are written out
+_MOST_TURNS = 64  # of a loop that are written out
 _MOST_PAIRS = 64  # of what is tried and all there is
+_SOME = 64  # positions; of so many, ways are looked at two by two
 
 Ways = dict[int, None]  # positions in the order in which they are tried
 Parts = list[Any]  # the same in parts: positions, and lists of the same kind
@@ -36,7 +44,9 @@ class _OtherError(Exception):
 def matches_all_it_can(node: Node) -> bool:
     """Whether a pattern prefers whole each text that it can match whole; False if not known."""
     try:
-        return _Positions(node).all_ends_are_tried()
+        positions = _Positions(node)
+        found = positions.all_ends_are_tried()
+        return positions.takes_nothing_away() if found is None else found
     except _OtherError:
         return False
 
@@ -90,8 +100,8 @@ class _Positions:
             then = self._first(loop.body, then, behind)
         return then
 
-    def all_ends_are_tried(self) -> bool:
-        """See `matches_all_it_can`. Raises _OtherError."""
+    def all_ends_are_tried(self) -> bool | None:
+        """See `matches_all_it_can`; None where there are too many ways."""
         end = len(self._reads)  # in the place of a position: the match ends
         ways = [[end if place == _END else place for place in some] for some in self._behind]
         reads: dict[CharSet, int] = {}
@@ -107,9 +117,70 @@ class _Positions:
         found = kernels("terminals.positions").all_ends_are_tried(
             starts, listed, behind, reading, tried, sizes, every, marks
         )
-        if found < 0:
-            raise _OtherError
-        return bool(found)
+        return bool(found) if found >= 0 else None
+
+    def takes_nothing_away(self) -> bool:
+        """Whether no way that ends takes away another that is not in vain.
+
+        Of two positions after a text, one before the other, both read a character: then those
+        behind the first follow, and where the match may end there, all others are taken away. What
+        is tried then still covers all, if it covers those behind the second; and so it does of one
+        position, if those that it tries after an end are covered by those before.
+        """
+        if len(self._reads) > _SOME:
+            return False
+        kept = [[*takewhile(_END.__ne__, way)] for way in self._behind]
+        ending = [_END in way for way in self._behind]
+        for way, before in zip(self._behind, kept, strict=True):
+            if not all(self._is_covered(place, before) for place in way if place != _END):
+                return False
+        ways = [[place for place in way if place != _END] for way in self._behind]
+        todo = [pair for way in ways for pair in combinations(way, 2)]
+        seen = set(todo)
+        while todo:
+            checkpoint()
+            first, second = todo.pop()
+            if not self._reads[first] & self._reads[second]:
+                continue
+            if ending[first] and not all(
+                self._is_covered(place, kept[first]) for place in ways[second]
+            ):
+                return False
+            others = [place for place in ways[second] if place not in self._behind[first]]
+            more = set(product(ways[first], others))
+            todo += more - seen
+            seen |= more
+        return True
+
+    def _is_covered(self, place: int, others: list[int]) -> bool:
+        """Whether one of some positions reads all that another one does."""
+        return place in others or any(self._covering[place] >> other & 1 for other in others)
+
+    @cached_property
+    def _covering(self) -> list[int]:
+        """Of each position those, as bits, that read all texts that it reads (by simulation)."""
+        size = len(self._reads)
+        behind = [[place for place in way if place != _END] for way in self._behind]
+        found = [
+            sum(
+                1 << other
+                for other in range(size)
+                if not self._reads[place] - self._reads[other]
+                and (_END not in self._behind[place] or _END in self._behind[other])
+            )
+            for place in range(size)
+        ]
+        shrinks = True
+        while shrinks:
+            checkpoint()
+            shrinks = False
+            for place in reversed(range(size)):
+                for other in ones(found[place]):
+                    ways = behind[other]
+                    if not all(any(found[a] >> b & 1 for b in ways) for a in behind[place]):
+                        found[place] ^= 1 << other
+                        shrinks = True
+        return found
 
 
 def _ways(every: list[Parts]) -> list[Ways]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import structgen as sg
 from structgen.errors import UnsatisfiableSchemaError
+from structgen.grammar.analysis.lexeme_ends import LexemeEnds
 from structgen.grammar.analysis.terminal_sets import StackTops
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.automaton.completions import Completions
@@ -94,3 +97,41 @@ def test_where_terminals_are_cut_freely_dead_ends_are_told_without_search(
         at, _ = automaton.run(automaton.start, read.encode())
         assert (ord("#") in automaton.next_bytes(at)) == allowed
     assert automaton.next_bytes(automaton.run(automaton.start, b"a=1")[0]) == [*b"0123456789;"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars() | grammars("viable"))
+def test_the_fewest_ways_in_which_lexemes_end_are_those_of_each_state(of: Grammar) -> None:
+    """Found for all states of a lexeme at once, or for each by itself."""
+    automaton = automaton_of(of)
+    if automaton is None:
+        return
+    lexemes = LexemeEnds(automaton, automaton.items, None)
+    lexer = automaton.first_lexer(automaton.threads(automaton.start)[0][1])
+    states = lexemes._run(lexer, 0)[1:]
+    each = [frozenset(lexemes.of(state, 0)) for state in states]
+    found = lexemes.least_from(lexer)
+    assert all(any(one <= ends for one in found) for ends in each)
+    least = [one for one in each if not any(other < one for other in each)]
+    assert all(any(one <= ends for ends in found) for one in least)
+
+
+def test_terminals_of_many_states_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether all lexemes can be finished does not take a search from each of their states."""
+    runs: list[int] = []
+    monkeypatch.setattr(LexemeEnds, "_run", _counting(LexemeEnds._run, runs))
+    vocabulary = sg.Vocabulary([b"<end>", b"e", b"ee", b"ex", b"abcde", b" e"], eos_ids=[0])
+    text = 'start: (W " "?)+\nW: /[a-z]*e[a-z]{7}s?/'
+    constraint = sg.compile(Lark(text), vocabulary)
+    constraint.mask_view(constraint.start)
+    assert len(runs) < 20
+
+
+def _counting(
+    method: Callable[[LexemeEnds, int, int], list[int]], calls: list[int]
+) -> Callable[[LexemeEnds, int, int], list[int]]:
+    def run(self: LexemeEnds, lexer: int, lookaheads: int) -> list[int]:
+        calls.append(lexer)
+        return method(self, lexer, lookaheads)
+
+    return run

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structgen.grammar.terminals import any_order
 from structgen.grammar.terminals.any_order import matches_all_it_can
 from structgen.grammar.terminals.python_regex import parse
 
@@ -52,6 +53,43 @@ def test_an_order_that_takes_nothing_away_is_found(pattern: str) -> None:
 def test_an_order_that_takes_texts_away_is_found(pattern: str) -> None:
     """Where a shorter way goes first."""
     assert not prefers_all(pattern)
+    assert not matches_all_it_can(parse(pattern))
+
+
+def says_so_two_by_two(pattern: str) -> bool:
+    """`takes_nothing_away`; False for patterns of another kind."""
+    try:
+        return any_order._Positions(parse(pattern)).takes_nothing_away()
+    except any_order._OtherError:
+        return False
+
+
+@given(st.recursive(st.sampled_from(["a", "b", "ab", "[ab]"]), combined, max_leaves=8))
+def test_what_two_ways_say_of_each_other_is_right(pattern: str) -> None:
+    """Of random patterns, also where all ways could be looked at."""
+    if says_so_two_by_two(pattern):
+        assert prefers_all(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[ab]*a[ab]{15}c?",
+        "(a|b)*a(a|b){20}",
+        "[a-z]*e[a-z]{10}s?",
+        "(a|b|c)*b(a|b|c){9,14}d{0,3}",
+        "([ab]*a[ab]{18};)+",
+    ],
+)
+def test_letters_counted_from_the_end_take_nothing_away(pattern: str) -> None:
+    """Though sets of positions are many, ways need only be compared two by two."""
+    assert any_order._Positions(parse(pattern)).all_ends_are_tried() is None
+    assert matches_all_it_can(parse(pattern))
+
+
+@pytest.mark.parametrize("pattern", ["[ab]*?a[ab]{15}", "(a|b)*a(a|b){20}c??", "[ab]*a[ab]{9,15}?"])
+def test_a_shorter_way_that_goes_first_is_found_two_by_two(pattern: str) -> None:
+    """Lazy loops, where all ways are too many."""
     assert not matches_all_it_can(parse(pattern))
 
 
