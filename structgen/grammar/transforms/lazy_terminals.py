@@ -144,7 +144,8 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
             behind = (1 << len(listed)) - 1
         begins = [first(j) for j in ones(behind)]
         if _is_apart(_alphabet(terminal.longer), begins) or (
-            is_large(terminal.language) and _is_apart(_continuing(terminal), begins)
+            is_large(terminal.language)
+            and _is_apart(_continuing(alt(terminal.language, terminal.longer)), begins)
         ):
             terminals[terminal.name] = replace(terminal, longer=EMPTY)
     return replace(grammar, terminals=terminals)
@@ -182,15 +183,17 @@ def _alphabet(language: Regex) -> CharSet | None:
     return NONE if language is EPSILON else None
 
 
-def _continuing(terminal: Terminal) -> CharSet | None:
-    """The characters behind a text of a terminal with which a longer one goes on, or more.
+@lru_cache(maxsize=4096)
+def _continuing(language: Regex) -> CharSet | None:
+    """The characters behind a text, which is not empty, with which a longer one goes on, or more.
 
     Of the language without its counts, which has all that it has. None where that is not known.
     """
     try:
-        todo = [alt(_uncounted(terminal.language), _uncounted(terminal.longer))]
+        start = _uncounted(language)
     except ValueError:
         return None
+    todo = [after for _, after in start.steps()]
     found, seen = NONE, set(todo)
     while todo:
         if len(seen) > MOST_STATES:
@@ -209,7 +212,8 @@ def _uncounted(language: Regex) -> Regex:
     """A language with at least its texts, in which nothing is counted. ValueError if unknown."""
     match language:
         case Repeat():
-            return repeat(_uncounted(language.body), min(language.low, 1))
+            high = None if language.high > 1 else 1
+            return repeat(_uncounted(language.body), min(language.low, 1), high)
         case Concat():
             return concat(*map(_uncounted, language.parts_in_order))
         case Alt():
@@ -290,7 +294,9 @@ def _apart(language: Regex, shown: str) -> Expression | None:
             body = _apart(language.body, shown)
             high = None if language.high == INFINITE else language.high
             return body and expressions.Repeat(body, language.low, high)
-        case Concat() if only_by_lists or len(language.parts_in_order) <= MOST_PARTS:
+        case Concat() if only_by_lists or (
+            len(language.parts_in_order) <= MOST_PARTS and not _runs_on(language)
+        ):
             parts = _all_apart(_runs(language.parts_in_order), shown)
             return Sequence(parts) if parts else None
         case Alt() if only_by_lists or len(language.parts) <= MOST_PARTS:
@@ -302,6 +308,21 @@ def _apart(language: Regex, shown: str) -> Expression | None:
 def _is_small(language: Regex) -> bool:
     """Whether a language is small, also without the empty text, and has no lists of words."""
     return not _has_lists(language) and not is_large(expressions.without_empty(language))
+
+
+def _runs_on(language: Concat) -> bool:
+    """Whether an endless part can go on with what begins the next, as in `[ab]*a[ab]{12}`.
+
+    As a rule of its parts such a language would be read at many places of the rule at once.
+    """
+    rest: Regex = language
+    while isinstance(rest, Concat):
+        part, rest = rest.head, rest.tail
+        if part.longest == INFINITE:
+            begins = union_all([chars for chars, _ in rest.moves()])
+            if not _is_apart(_continuing(part), [begins]):
+                return True
+    return False
 
 
 def _written_once(language: Repeat) -> bool:
