@@ -12,7 +12,15 @@ from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.masks.lexeme_walk import LEXEME_ENDS, add_lexeme_end, is_full
 from structgen.kernels.tables import DEAD, I32, I64, INTS, NEED_SPACE, TABLES
 from structgen.kernels.trie.loops import LOOPS, all_loop, allow, allow_below, forbid
-from structgen.kernels.trie.nodes import BELOW, NODE_BYTE, NODE_DEPTH, NODE_END, NODES, SUBTREES
+from structgen.kernels.trie.nodes import (
+    BELOW,
+    NODE_BYTE,
+    NODE_DEPTH,
+    NODE_END,
+    NODES,
+    SUBTREES,
+    WHOLE,
+)
 
 UNKNOWN = (1 << 23) - 1  # in the place of a state, plus 1, of which it is not known what it allows
 NONE = -1
@@ -115,7 +123,8 @@ def walk_difference(t, nodes, subtrees, loops, common, other, out, row, stack): 
         # Another state: its tokens are set one by one; those of `other` that do not fit are cleared
         # below.
         elif target >= 0:
-            if not all_loop(subtrees, loops, target, i, BELOW):
+            looping = all_loop(subtrees, loops, q, i, WHOLE)
+            if not looping and not all_loop(subtrees, loops, target, i, BELOW):
                 stack[depth] = beside << 40 | byte << 32 | target
                 allow(nodes, row, i)
                 i += 1

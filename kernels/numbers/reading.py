@@ -101,6 +101,12 @@ DIGITS = types.uint8[:, ::1]
 
 
 @inlined
+def has_steps(rule):  # type: ignore[no-untyped-def]
+    """Whether only multiples of something are wanted."""
+    return rule[MULTIPLES] == 1 or rule[MULTIPLES] == OTHERS
+
+
+@inlined
 def reaches(rule, digits, low, high, need, remainder):  # type: ignore[no-untyped-def]
     """Whether some wanted number begins with such whole digits."""
     if high >= ANY_NUMBER:
@@ -109,7 +115,7 @@ def reaches(rule, digits, low, high, need, remainder):  # type: ignore[no-untype
         return reaches_multiple(rule, low, high, need, remainder)
     least = low if low >= 0 else ~low
     most = high if high >= 0 else ~high
-    if rule[MULTIPLES] != 0 or high >= 0:
+    if has_steps(rule) or high >= 0:
         return least <= most
     # As many digits as the upper end has, one fewer, or as few as the lower end needs: if any
     # length works, one of these does.
@@ -142,7 +148,7 @@ def takes_point(rule, low, high, need, remainder):  # type: ignore[no-untyped-de
         at_low, at_high = 0 if low == ~0 else FREE, 0 if high == ~0 else FREE
         return need == 0 and reaches_in_part(rule, at_low, at_high, rule[SCALE], remainder)
     passed = high == ~0 and rule[PART_HIGH] == 0 and rule[OPEN_HIGH] != 0
-    return rule[MULTIPLES] != 0 or not passed
+    return has_steps(rule) or not passed
 
 
 @inner(types.void(I64, DIGITS, I64, types.int64, I64))
@@ -154,7 +160,7 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
         if (phase == WHOLE or phase == AFTER_ZERO) and takes_point(
             rule, low, high, need, remainder
         ):
-            free = rule[MULTIPLES] != 0 and rule[SCALE] == 0
+            free = has_steps(rule) and rule[SCALE] == 0
             to[DECIMAL], to[NEED], to[REMAINDER] = AFTER_POINT, rule[SCALE], remainder
             to[LOW] = 0 if low == ~0 and not free else FREE
             to[HIGH] = 0 if high == ~0 and not free else FREE
@@ -162,7 +168,7 @@ def after_plain(rule, digits, at, kind, to):  # type: ignore[no-untyped-def]
     if kind > 9:
         return
     if phase == AFTER_POINT or phase == FRACTION:
-        if rule[MULTIPLES] != 0 and need == 0 and kind > 0:
+        if has_steps(rule) and need == 0 and kind > 0:
             return
         # Below the digit of the lower end while equal to it so far: too small, whatever follows.
         if low != FREE:
@@ -229,9 +235,7 @@ def first_order(rule, behind, places, zeros, remainder):  # type: ignore[no-unty
     first, the last `zeros` of which are 0. remainder: see CORE_REMAINDER.
     """
     first = rule[FAR_LOW] + (1 if behind else 0)
-    return (
-        max(first, least_order(rule, places, zeros, remainder)) if rule[MULTIPLES] != 0 else first
-    )
+    return max(first, least_order(rule, places, zeros, remainder)) if has_steps(rule) else first
 
 
 @inlined

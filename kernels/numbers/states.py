@@ -16,6 +16,8 @@ from structgen.kernels.numbers.columns import (
     EXPONENT,
     FREE,
     HIGH,
+    IN_FRACTION,
+    IN_WHOLE,
     LESS,
     LOW,
     MANTISSA,
@@ -26,6 +28,7 @@ from structgen.kernels.numbers.columns import (
     N_START,
     OPEN_LOW,
     OTHERS,
+    OUT_OF_IT,
     PART_LOW,
     POWER,
     S_START,
@@ -46,6 +49,7 @@ from structgen.kernels.numbers.reading import (
     after_zero,
     ends_exponent,
     ends_plain,
+    has_steps,
 )
 from structgen.kernels.regular.glushkov import (
     BITS,
@@ -181,7 +185,7 @@ def free_digits(rule, at):  # type: ignore[no-untyped-def]
     whole = at[DECIMAL] == WHOLE and at[LOW] >= 0
     if whole and at[HIGH] >= ANY_NUMBER:
         return numba.int64(255)
-    if rule[MULTIPLES] == 0 and at[DECIMAL] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
+    if not has_steps(rule) and at[DECIMAL] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
         return numba.int64(255)
     found = numba.int64(0)
     if whole and at[HIGH] >= 0 and rule[MULTIPLES] != OTHERS:
@@ -189,6 +193,29 @@ def free_digits(rule, at):  # type: ignore[no-untyped-def]
     if at[EXPONENT] == 1 and at[POWER] == WHOLE and at[MORE] >= 0 and at[LESS] >= 0:
         found = max(found, min(at[LESS], MANY))
     return found
+
+
+@lean(types.void(RULES, ROOM, BITS, I64, U8, U8, U8))
+def steady_on_digits(rules, room, states, which, kinds, least, most):  # type: ignore[no-untyped-def]
+    """Write down of some states whether digits change only the remainder, and their number.
+
+    kinds: uint8[n], IN_WHOLE or IN_FRACTION where digits are not compared with ends any more,
+    OUT_OF_IT where it is no wanted number without an exponent, else 0. least, most: uint8[n], how
+    many digits a wanted number has from here; 255 for any number.
+    """
+    at = room[0]
+    for i in range(which.shape[0]):
+        unpacked(states[which[i]], at)
+        kinds[i], least[i], most[i] = 0, 0, 255
+        if at[DECIMAL] < 0:
+            kinds[i] = OUT_OF_IT
+        elif at[DECIMAL] == WHOLE and at[LOW] >= ~0 and at[HIGH] >= 0:
+            # All digits of a lower end, as they are: with any more it is passed.
+            kinds[i], least[i] = IN_WHOLE, min(max(at[LOW], 0), MANY)
+            most[i] = 255 if at[HIGH] >= ANY_NUMBER else min(at[HIGH], MANY)
+        elif at[DECIMAL] >= AFTER_POINT and at[LOW] == at[HIGH] == FREE:
+            steps = has_steps(rules[max(at[SIDE], 1) - 1])
+            kinds[i] = 0 if steps else IN_FRACTION
 
 
 @lean(types.void(RULES, ROOM, BITS, I32, I64, U8, types.int64))

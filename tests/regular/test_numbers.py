@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.expressions.build import sub_automaton
 from structgen.regular.expressions.nodes import SubAutomaton
+from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
+from structgen.regular.numbers import language as language_module
 from structgen.regular.numbers.digits import Decimal as Digits
 from structgen.regular.numbers.digits import NumberState
 from structgen.regular.numbers.exponents import MAX_SHIFT, Scientific
@@ -42,6 +44,7 @@ from structgen.regular.numbers.set_operations import (
     multiples,
     number_complement,
     number_intersection,
+    number_union,
 )
 from structgen.regular.regex import (
     EMPTY,
@@ -53,6 +56,7 @@ from structgen.regular.regex import (
     matches,
     shortest,
 )
+from tests.regular.lazy_dfa.test_automaton import accepts
 
 ALPHABET = "-0123456789.eE+"
 RFC = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -870,3 +874,34 @@ def test_a_spelling_that_narrows_nothing_is_not_taken_over() -> None:
     assert matches(natural, "10")
     assert all(matches(both, text) for text in ("10", "10e0", "1.0e1", "0"))
     assert not matches(both, "-2")
+
+
+def test_a_union_of_multiples_has_none_that_others_contain() -> None:
+    """Multiples of 6 are such of 2; within other ends they may be more."""
+    two, six = number_language(multiple_of=[2]), number_language(multiple_of=[6])
+    three = number_language(multiple_of=[3])
+    some = number_language(multiple_of=[4], minimum=7)
+    few = number_language(multiple_of=[2], maximum=9)
+    assert number_union(six, two) is two
+    assert number_union(two, six, three) is alt(two, three)
+    assert number_union(some, few, six) is alt(some, few, six)
+    assert number_union(few, some, two, equal_to(5)) is alt(two, equal_to(5))
+
+
+@pytest.mark.parametrize("strict", [1, 2])
+def test_spellings_are_read_by_a_kernel(strict: int) -> None:
+    """All spellings beside a bound, and beside a multiple, as their sub-automata have them."""
+    language = language_module.spelled(strict)
+    rows = kernel_rows(language)
+    assert rows is not None
+    automaton = NumberAutomaton(rows, ends=False)
+    texts = ["0", "-0", "0.000", "-0e9", "00", "1", "12.50", "-1.5e-7", "1e308", "1e309", "2e-324"]
+    texts += [f"1.{'3' * n}e{k}" for n in (1, 16, 17, 18, 40) for k in (0, 5)]
+    texts += ["0." + "0" * n + "1e3" for n in (5, 300, 330)] + [
+        "9" * 30,
+        "1" * 400 + "e1",
+        "5.",
+        "-",
+    ]
+    for text in texts:
+        assert accepts(automaton, text) == matches(language, text), text

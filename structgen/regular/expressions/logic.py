@@ -243,10 +243,10 @@ def is_short_list(part: Regex) -> bool:
 def _that_meet(found: set[Regex], barred: list[Regex]) -> list[Regex]:
     """The alternatives of the complements that may begin as all of `found` do.
 
-    The others are disjoint from `found`, and rule out nothing.
+    The others are disjoint from `found`, and rule out nothing. Ranges of numbers stay whole.
     """
     begun = max(map(_first_text, found), key=len, default="")
-    if not begun:
+    if begun in {"", "-"}:
         return barred
     each = [part for body in barred for part in alternatives_of(body)]
     each = [_that_begin(part, begun) if isinstance(part, Words) else part for part in each]

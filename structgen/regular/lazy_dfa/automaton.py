@@ -83,7 +83,7 @@ from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
 from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
 from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton, tells_endings
-from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
+from structgen.regular.lazy_dfa.product import MAX_PARTS, ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
@@ -99,6 +99,7 @@ from structgen.regular.lazy_dfa.vectors import (
     is_better_apart,
     is_nearly_plain,
 )
+from structgen.regular.numbers.language import constraints_of, number_alternatives
 
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
@@ -260,24 +261,26 @@ def explore_ahead(regex: Regex) -> None:
     """Explore some states of an intersection whose states are costly.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
-    or in a union, and of numbers less other numbers. Where a length makes no difference for long,
-    the states of the prepared language are enough.
+    or in a union, and of numbers less other numbers, or unions of multiples. Where a length makes
+    no difference for long, the states of the prepared language are enough.
     """
-    for part in alternatives_of(regex) if isinstance(regex, Alt) else ():
+    numbers = _combines_numbers(regex)
+    for part in alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ():
         if isinstance(part, And):
             explore_ahead(part)
     parts = regex.parts if isinstance(regex, And) else (regex,) if isinstance(regex, Alt) else ()
     prepared = [_cache.prepared(found) for part in parts for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
-    less_numbers = any(isinstance(part, Not) and not part.body.plain for part in parts)
-    costly = less_numbers or bool(prepared)
+    less = any(isinstance(part, Not) and not part.body.plain for part in parts)
+    costly = less or bool(prepared) or numbers
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
-            few = automaton.is_slow or any(count < FEW_AHEAD for count, _ in prepared)
+            steady = isinstance(automaton, ProductAutomaton) and automaton.reads_numbers
+            few = automaton.is_slow or steady or any(count < FEW_AHEAD for count, _ in prepared)
             automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
@@ -443,7 +446,9 @@ def _less_words(language: Regex, others: Regex) -> LessWordsAutomaton:
 
 
 def _simplified(regex: Regex) -> Regex:
-    """The expression without what no text can need."""
+    """The expression without what no text can need; ranges of numbers stay whole."""
+    if _combines_numbers(regex):
+        return regex
     regex = without_impossible_alternatives(regex)
     return regex if regex.plain else without_redundant_bounds(regex)
 
@@ -488,8 +493,34 @@ def _table(regex: Regex) -> RegexAutomaton:
         return NumberAutomaton(rows, ends=regex.nullable)
     if isinstance(regex, SubAutomaton) and not is_listed(regex):
         return SubAutomatonTable(regex)
-    joined = ProductAutomaton if is_boolean_combination(regex) else ComposedAutomaton
-    return joined(regex, block_of)
+    joint = is_boolean_combination(regex) or _combines_numbers(regex)
+    return (ProductAutomaton if joint else ComposedAutomaton)(regex, block_of)
+
+
+def _combines_numbers(regex: Regex) -> bool:
+    """Whether an expression is a union of multiples, or numbers less others, as far as is plain."""
+    if isinstance(regex, Not):
+        return _has_ranges(regex.body)
+    if isinstance(regex, And):
+        return any(map(_combines_numbers, regex.parts))
+    if not isinstance(regex, Alt) or regex.plain:
+        return False
+    less = any(isinstance(part, And | Not) and _combines_numbers(part) for part in regex.parts)
+    return less or _is_union_of_multiples(regex)
+
+
+def _has_ranges(node: Regex) -> bool:
+    """Whether a range of numbers is among the parts of an expression."""
+    if isinstance(node, And):
+        return any(map(_has_ranges, node.parts))
+    return any(constraints_of(part) is not None for part in number_alternatives(node))
+
+
+def _is_union_of_multiples(regex: Regex) -> bool:
+    """Whether a union is one of a few ranges of numbers, with multiples among them."""
+    known = [constraints_of(part) for part in number_alternatives(regex)]
+    several = 1 < len(known) <= MAX_PARTS and None not in known
+    return several and any(c is not None and c.modulus > 1 for c in known)
 
 
 def _repeats_often(regex: Regex) -> bool:

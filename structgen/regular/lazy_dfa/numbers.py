@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
+from structgen.kernels.numbers.columns import ALL, MODULUS, SCALE
 from structgen.regular.expressions.base import Regex
 from structgen.regular.lazy_dfa.character_classes import classes_of
 from structgen.regular.lazy_dfa.states import Array, TableAutomaton
@@ -24,7 +25,7 @@ from structgen.regular.numbers.exponents import (
     MAX_SHIFT,
     leading,
 )
-from structgen.regular.numbers.language import by_sign, constraints_of, is_scientific
+from structgen.regular.numbers.language import by_sign, constraints_of, is_scientific, spelled
 from structgen.regular.numbers.range import Range, digits_of, split_off
 
 MAX_MODULUS = 10**8  # of the divisor, as a multiple of 10**-scale
@@ -32,7 +33,7 @@ MAX_SCALE = 8  # decimal places of the divisor, so that kernels can compute with
 _CLASSES = classes_of([None, *READS])
 _KINDS = np.array(["0123456789.e+-".index(chr(x).lower()) for x in _CLASSES.letters], np.int8)
 _NO_DIGITS = ~np.bitwise_or.reduce(np.uint64(1) << np.flatnonzero(_KINDS < 10).astype(np.uint64))
-_DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_DIGITS)
+DIGITS = sum(1 << g for g, need in enumerate(_CLASSES.needs) if not need & _NO_DIGITS)
 
 
 Row = tuple[list[int], list[str]]  # `kernels.numbers.columns` of a range, the digits of its ends
@@ -44,10 +45,13 @@ def kernel_rows(regex: Regex) -> list[Row] | None:
     None for other languages, and where 64 bits are too few to compute with.
     """
     constraints = constraints_of(regex)
+    counted = regex is spelled(2)
+    if counted or regex is spelled(1):
+        constraints = constraints_of(spelled(0))
     if constraints is None or constraints.modulus >= MAX_MODULUS or constraints.scale > MAX_SCALE:
         return None
     scientific = is_scientific(constraints.spelling)
-    found = [_kernel_row(rule, scientific=scientific) for rule in by_sign(constraints)]
+    found = [_kernel_row(r, scientific=scientific, counted=counted) for r in by_sign(constraints)]
     rows = [row for row in found if row is not None]
     return rows if len(rows) == len(found) else None
 
@@ -67,6 +71,12 @@ class NumberAutomaton(TableAutomaton):
         self._k.first_state(self._rules, self._room, self._row)
         super().__init__(self._row.copy(), _CLASSES, ends=ends)
 
+    @property
+    def step(self) -> Fraction:
+        """The distance of the multiples that are wanted; 0 if all numbers are."""
+        modulus, scale = self._rules[0, MODULUS], self._rules[0, SCALE]
+        return Fraction(int(modulus), 10 ** int(scale))
+
     def _find(self, state: int, count: int) -> None:
         self._k.explore_numbers(
             self._rules,
@@ -85,16 +95,23 @@ class NumberAutomaton(TableAutomaton):
         self._k.number_ends(self._rules, self._room, self.states, ends, begin)
         return ends.astype(np.bool_)
 
+    def steady(self, states: Array) -> tuple[Array, Array, Array]:
+        """Three times uint8[n], of some states: see `kernels.numbers.states.steady_on_digits`."""
+        kinds, least, most = np.zeros((3, len(states)), np.uint8)
+        self._k.steady_on_digits(self._rules, self._room, self.states, states, kinds, least, most)
+        return kinds, least, most
+
     def _write_known_loops(self, order: Array) -> bool:
         given = self._rules, self._room, self.states, order, self.loops, self.often
-        self._k.loop_on_digits(*given, _DIGITS)
+        self._k.loop_on_digits(*given, DIGITS)
         return True
 
 
-def _kernel_row(rule: Range, *, scientific: bool) -> Row | None:
+def _kernel_row(rule: Range, *, scientific: bool, counted: bool) -> Row | None:
     """A range as kernels take it; None where its ends have too many digits.
 
-    With a divisor the ends are moved to multiples of it.
+    With a divisor the ends are moved to multiples of it. counted: whether digits are limited as
+    those of multiples are.
     """
     unit = Fraction(rule.modulus, 10**rule.scale)
     others = unit not in {0, 1}  # multiples of something else than 1
@@ -120,7 +137,7 @@ def _kernel_row(rule: Range, *, scientific: bool) -> Row | None:
         some,
         len(whole), len(part), low_open,
         -1 if high is None else len(whole_high), len(part_high), high_open,
-        bool(unit) + others, rule.point, scientific and some and far,
+        ALL if counted else bool(unit) + others, rule.point, scientific and some and far,
         power, len(digits), power_high, len(digits_high),
         0 if rule.natural else MAX_SHIFT,
         scientific and some and rule.has(0),

@@ -9,20 +9,24 @@ the formula true (kernel `regular.product`), helped by what each part must and m
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structgen.kernels.build.loader import kernels
+from structgen.kernels.numbers.columns import IN_FRACTION, IN_WHOLE
 from structgen.regular.charset import ALL
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.logic import alt
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.expressions.search import too_costly
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
+from structgen.regular.lazy_dfa.numbers import DIGITS, NumberAutomaton
+from structgen.regular.lazy_dfa.states import AT_ONCE, Array, TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata import (
     ComposedAutomaton,
     StateTables,
@@ -39,6 +43,10 @@ MAX_PARTS = 60  # parts, a bit each, and levels of the formula
 MAX_LINES = 1000  # instructions of the formula
 TUPLES_PER_UNIT = 4  # that are made in a unit of work
 ROOM = 128  # tuples that there is room for at first
+NOTHING_LEFT = 255  # in place of a kind of states (`kernels.numbers.columns.IN_WHOLE`)
+NEVER = 1 << 20
+MOST_TRIED = 20_000  # numbers with different remainders that are tried
+FEW_NUMBERS = 8  # states of a number automaton explored at once: most lead to none that is needed
 
 TableOf = Callable[[Regex], StateTables]
 Parts = dict[Regex, int]
@@ -64,6 +72,9 @@ class ProductAutomaton(TableAutomaton):
     ) -> None:
         """Begin the product of some parts. joint: those that every text fits."""
         blocks = [*map(table_of, parts)]
+        numbers = [block for block in blocks if isinstance(block, NumberAutomaton)]
+        self._numbers = numbers if len(numbers) == len(blocks) else []
+        self._needed: dict[bytes, int] = {}  # see `_digits_needed`
         sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
             raise TooLargeError
@@ -91,9 +102,14 @@ class ProductAutomaton(TableAutomaton):
         )
         self._grow(ROOM)
 
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether all parts are `NumberAutomaton`s, so that digits mostly need no exploring."""
+        return bool(self._numbers)
+
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: few at once, as each move may take a search."""
-        super().find(state, min(count, AT_ONCE))
+        super().find(state, min(count, FEW_NUMBERS if self.reads_numbers else AT_ONCE))
 
     @property
     def nbytes(self) -> int:
@@ -141,7 +157,7 @@ class ProductAutomaton(TableAutomaton):
             need = k.explore_product(*given, self._dives, state, end)
             checkpoint(1 + (int(self._side.sizes[k.MADE]) - before) // TUPLES_PER_UNIT)
             if need >= 0:  # a part has to be explored
-                self._parts.explore(need, count)
+                self._parts.explore(need, FEW_NUMBERS if self.reads_numbers else count)
                 self._side = self._side._replace(ahead=self._parts.ahead())
             elif need == k.FULL:  # grow, then drop what searches left, then give up
                 made, known, _ = self.search.sizes.tolist()
@@ -154,18 +170,71 @@ class ProductAutomaton(TableAutomaton):
                 else:
                     raise too_costly("the emptiness", MAX_SIDE)
 
+    def _write_known_loops(self, order: Array) -> bool:
+        """See `TableAutomaton._write_known_loops`: of numbers read side by side, digits.
+
+        Where digits only change the remainders by some divisors, enough of them lead to any
+        remainder that there may be. So if some number fits what is left, digits may follow, but for
+        as many as that takes where their number is bounded.
+        """
+        if not self.reads_numbers:
+            return False
+        nodes = self._nodes_of(order)
+        kinds = np.full(nodes.shape, NOTHING_LEFT, np.uint8)
+        least, most = np.zeros(len(nodes), np.uint8), np.full(len(nodes), 255, np.uint8)
+        for place, block in enumerate(self._numbers):
+            left = np.flatnonzero(nodes[:, place] >= 0)
+            kinds[left, place], few, many = block.steady(self._parts.own(nodes[left, place]))
+            least[left] = np.maximum(least[left], few)
+            most[left] = np.minimum(most[left], many)
+        kinds[(kinds == 0).any(axis=1) | (least > most)] = 0
+        needed = np.array([*map(self._digits_needed, map(bytes, kinds))], np.int64)
+        often = np.where(most < 255, most - needed, 255 * (needed < NEVER))
+        self.often[order] = np.maximum(often, 0)
+        self.loops[order] = np.where(often > 0, DIGITS, 0)
+        return True
+
+    def _digits_needed(self, kinds: bytes) -> int:
+        """With how many digits a number surely fits what is left, given the kinds of states."""
+        found = self._needed.get(kinds)
+        if found is None:
+            steps = [
+                block.step if kind == IN_WHOLE else Fraction(0)
+                for block, kind in zip(self._numbers, kinds, strict=True)
+            ]
+            unit = Fraction(1, 2 * math.lcm(*(step.denominator for step in steps)))
+            each = [int(step / unit) for step in steps]  # odd numbers are multiples of none
+            period = math.lcm(*filter(None, each))
+            tried = np.arange(min(period, MOST_TRIED) + 2)
+            fits = np.zeros((len(tried), len(each)), np.bool_)
+            for place, step in enumerate(each):
+                left = kinds[place] in {IN_WHOLE, IN_FRACTION}
+                fits[:, place] = tried % step == 0 if step else left
+            lasts = fits.any() and self._evaluated(fits).any()
+            found = self._needed[kinds] = len(str(int(period * unit) + 1)) if lasts else NEVER
+        return found
+
+    def _nodes_of(self, states: Array) -> npt.NDArray[np.int64]:
+        """int64[n, P]: the node of each part in some states, -1 for none."""
+        at = self.states[states, 0].astype(np.int64)
+        found: npt.NDArray[np.int64] = self._side.states[at].astype(np.int64) - 1
+        return found
+
     def fitting(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         """bool[V, n]: in which of the expressions read side by side texts are in n states."""
-        k, nodes = kernels("regular.product"), self._parts.nodes
-        at = self._side.states[self.states[begin:end, 0].astype(np.int64)].astype(np.int64) - 1
-        inside = (nodes.ends[at] & 1 != 0) & (at >= 0)
+        at = self._nodes_of(np.arange(begin, end))
+        return self._evaluated((self._parts.nodes.ends[at] & 1 != 0) & (at >= 0))
+
+    def _evaluated(self, inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """bool[V, n]: in which expressions n texts are; inside: bool[n, P], in which parts."""
+        k = kernels("regular.product")
         stack: list[npt.NDArray[np.bool_]] = []
-        for what, count in self._formula[:-1].tolist():
+        for what, count in self._formula.tolist():
             if what >= 0:
                 stack.append(inside[:, what])
             elif what == k.NOT:
                 stack[-1] = ~stack[-1]
-            else:
+            elif what != k.BESIDE:
                 join = np.logical_and if what == k.AND else np.logical_or
                 stack[-count:] = [join.reduce(stack[-count:])]
         return np.array(stack)

@@ -172,6 +172,10 @@ class SubAutomatonStates:
             )
             self._copied[place] = known
 
+    def own(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The number of each of some nodes in its own automaton."""
+        return self._states[nodes].astype(np.int64)
+
     @property
     def nbytes(self) -> int:
         """Bytes of its tables."""

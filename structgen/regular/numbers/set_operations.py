@@ -2,7 +2,7 @@
 
 Listed texts are numbers as somebody wrote them (`1.50`, `1e3`): each stands for its value, and is
 kept where the value fits, whatever spellings the other languages have.
-Unions need no function of their own: `regex.alt` is right for these languages as it is.
+Unions are right as `regex.alt` makes them; `number_union` leaves out what adds nothing.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from structgen.regular.numbers.language import (
     spelled,
 )
 from structgen.regular.numbers.range import Range
+from structgen.regular.numbers.values import has_value
 
 MOST_PIECES = 64  # ranges that one language is known to be the union of
 
@@ -85,10 +86,33 @@ def number_intersection(*languages: Regex) -> Regex:
     found = intersect(whole, *others)
     if not isinstance(found, And) or found in languages:
         return found
+    decided = has_value(found)
+    if decided is not None:
+        found._nonempty = decided
+        return found if decided else EMPTY
     try:
         return EMPTY if intersect(_without_exponents(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:
         return found  # whoever needs to know will look again, and say where
+
+
+def number_union(*languages: Regex) -> Regex:
+    """The union of number languages, without multiples of what is among them anyway."""
+    known = {x: c for x in languages if (c := constraints_of(x)) is not None and c.modulus > 1}
+    if len(known) < 2:
+        return alt(*languages)
+    added: list[Regex] = []
+    for one, constraints in sorted(known.items(), key=lambda pair: _narrowness(pair[1])):
+        step = _step(constraints)
+        fewer = [known[x] for x in added if not step % _step(known[x])]
+        if not any(conjunction(constraints, other) == constraints for other in fewer):
+            added.append(one)
+    return alt(*(x for x in languages if x in added or x not in known))
+
+
+def _narrowness(constraints: NumberConstraints) -> tuple[Fraction, int]:
+    """To sort by: ranges that contain others mostly come before these."""
+    return _step(constraints), sum(end is not None for end in constraints.ends[::2])
 
 
 def _split(language: Regex) -> tuple[list[str], Regex]:
@@ -153,7 +177,20 @@ def _without_ranges(pieces: Pieces, others: list[Regex]) -> tuple[Pieces, list[R
             pieces = cut
     strict = min((2 if one.modulus else int(_has_ends(one)) for one in pieces), default=2)
     wider = [*map(spelled, range(strict + 1))]  # they have all spellings of such ranges
-    return pieces, [other for other in left if other not in wider]
+    return pieces, [_beside(wider, other) for other in left if other not in wider]
+
+
+def _beside(wider: list[Regex], node: Regex) -> Regex:
+    """A language with ANY for those that have all texts of what stands beside it anyway."""
+    if node in wider:
+        return ANY
+    if isinstance(node, Not):
+        return complement(_beside(wider, node.body))
+    if isinstance(node, And):
+        return intersect(*(_beside(wider, part) for part in node.parts))
+    if isinstance(node, Alt) and any(isinstance(part, And | Not) for part in node.parts):
+        return alt(*(_beside(wider, part) for part in node.parts))
+    return node
 
 
 def _cut(pieces: Pieces, ruled_out: Pieces) -> Pieces | None:
@@ -258,6 +295,8 @@ def _any_spelling(node: Regex) -> Regex:
     if constraints is not None:
         natural = constraints.spelling in {"natural", "digits"}
         return language_for(constraints._replace(spelling="any")) if natural else node
+    if node in {spelled(1), spelled(2)}:
+        return node
     listed, rest = _split(node)
     if listed:
         return alt(*(equal_to(Fraction(text)) for text in listed), _any_spelling(rest))

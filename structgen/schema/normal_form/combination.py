@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from structgen.errors import BudgetError
 from structgen.regular.numbers.language import JSON_NUMBER
-from structgen.regular.numbers.set_operations import number_intersection
+from structgen.regular.numbers.set_operations import number_intersection, number_union
 from structgen.regular.regex import ANY, EMPTY, Regex, alt, complement, intersect, words
 from structgen.schema.normal_form.alternatives import (
     AltT,
@@ -127,7 +127,7 @@ def disjunction(forms: list[NormalForm], location: Where = str) -> NormalForm:
         any(n.null for n in forms),
         any(n.true for n in forms),
         any(n.false for n in forms),
-        alt(*(n.number for n in forms)),
+        number_union(*(n.number for n in forms)),
         alt(*(n.string for n in forms)),
         arrays,
         objects,

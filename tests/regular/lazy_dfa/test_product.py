@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -90,6 +91,67 @@ def leads_on_everywhere(automaton: ProductAutomaton) -> bool:
     return True
 
 
+def check_digits_that_may_follow(automaton: ProductAutomaton) -> None:
+    """Check that digits may follow where it is said, as many as it is said."""
+    choose = random.Random(0)
+    for state in automaton.order[: automaton.known].tolist():
+        for _ in range(8 if automaton.loops[state] else 0):
+            at = state
+            for _ in range(min(int(automaton.often[state]), 24)):
+                digit = choose.choice("0123456789")
+                assert automaton.reads(at, digit)
+                at = automaton.after(at, digit)
+
+
+ENDS = st.sampled_from([-40, 0, 7, 100, 4321, 9007199254740991])
+RANGES = st.builds(
+    lambda low, high, of: number_language(
+        minimum=low, maximum=high, multiple_of=[Fraction(x) for x in of]
+    ),
+    st.none() | ENDS,
+    st.none() | ENDS,
+    st.lists(st.sampled_from(("2", "3", "5", "12", "49", "1000", "0.5", "0.02")), max_size=1),
+)
+FORMULAS = st.recursive(
+    RANGES,
+    lambda inner: st.builds(
+        lambda parts, how: (
+            number_complement(parts[0]) if not how else (number_intersection, alt)[how - 1](*parts)
+        ),
+        st.lists(inner, min_size=2, max_size=3),
+        st.integers(0, 2),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(FORMULAS)
+def test_digits_may_follow_numbers_read_side_by_side(language: Regex) -> None:
+    """What is known of digits without looking at what they lead to holds."""
+    if language.plain or language.is_empty():
+        return
+    automaton = _built(language)
+    if isinstance(automaton, ProductAutomaton) and automaton.reads_numbers:
+        automaton.explore_near(40)
+        check_digits_that_may_follow(automaton)
+
+
+def test_how_many_digits_make_a_number_fit() -> None:
+    """As many as the upper end has, but for those that a remainder takes."""
+    odd = number_complement(number_language(multiple_of=[49]))
+    language = number_intersection(number_language(minimum=0, maximum=10**9, multiple_of=[7]), odd)
+    automaton = _built(language)
+    assert isinstance(automaton, ProductAutomaton)
+    automaton.explore_near(40)
+    behind = automaton.after(0, "2")  # of at most eight digits more, two for the remainder
+    assert automaton.often[behind] == 6
+    endless = _built(number_intersection(number_language(multiple_of=[7]), odd))
+    endless.explore_near(40)
+    assert endless.often[endless.after(0, "2")] == 255
+    assert endless.often[endless.after(0, "0")] == 0
+
+
 @pytest.mark.thorough
 @given(SETS)
 def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
@@ -105,6 +167,8 @@ def test_sets_of_numbers(found: tuple[Regex, Rule]) -> None:
     for text in TEXTS_OF_NUMBERS:
         assert accepts(automaton, text) == rule(Fraction(text)), text
     assert leads_on_everywhere(automaton)
+    if automaton.reads_numbers:
+        check_digits_that_may_follow(automaton)
 
 
 def test_a_bound_and_a_multiple_that_must_not_be() -> None:
