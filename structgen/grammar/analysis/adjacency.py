@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix
+from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix, packed, unpacked
 from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.transforms.left_corner import FAR
@@ -27,6 +27,8 @@ from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 MOST_SAMPLES = 1 << 12  # texts of a terminal
+TERMINALS = 64  # of which texts are listed at once, as a rule
+LEFTS = 64  # sets of lookaheads that texts are tried with in a unit of work
 LOOKAHEADS_PER_UNIT = 1000  # that are put into a set, or compared, in a unit of work
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
@@ -38,8 +40,8 @@ class Adjacency(Neighbours):
     """Whether terminals that may stand beside each other have spellings with which they do."""
 
     @cached_property
-    def _sampled(self) -> dict[int, npt.NDArray[np.int32]]:
-        return {}  # see `_samples`
+    def _sampled(self) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
+        return []  # see `_all_samples`
 
     def is_safe(self) -> bool:
         """Whether from every place in the grammar some way to go on has a spelling.
@@ -55,14 +57,28 @@ class Adjacency(Neighbours):
         if not texts.exist.all():
             return False
         follows = _Follows(self, texts, left_by)
+        wanted = packed(matrix([one | 1 << self._count for one in self._follow], self._count + 1))
+        ends = np.flatnonzero(number >= 0)
+        at_once = np.array([follows.at_once(tail) for tail in tails])
+        good = np.zeros(len(number), np.bool_)
+        good[ends] = ~(wanted[self._terminal[ends]] & ~at_once[number[ends]]).any(axis=1)
         suits = np.zeros(len(tails) + 1, np.bool_)  # the last entry is for -1
-        for i, following in enumerate(self._follow):
-            mine, wanted = number[self._of(i)], following | 1 << self._count
+        for i in self._in_doubt(good):  # other texts may do
+            mine, following = number[self._of(i)], self._follow[i] | 1 << self._count
             for tail in {*mine.tolist()} - {-1}:
-                suits[tail] = follows.of(tails[tail], wanted, all_or_none=True) == wanted
+                suits[tail] = follows.of(tails[tail], following, all_or_none=True) == following
             if not self._always_leads_to(i, suits[mine]):
                 return False
         return True
+
+    def _in_doubt(self, good: Flags) -> list[int]:
+        """The terminals of which some state may not lead to one of the good ones."""
+        if self.spurious or any({*self._ignored} & {*names} for names in self._renames):
+            return [*range(self._count)]  # see `_led_to`
+        leads, barred = good.astype(np.uint64)[:, None], np.zeros((0, 0), np.uint8)
+        kernels("grammar.terminals").led_to(self._tables.next, barred, leads.copy(), leads)
+        found: list[int] = distinct(self._terminal[self._alive & (leads[:, 0] == 0)]).tolist()
+        return found
 
     def keeps_apart(self, variants: Variants, numbers: Mapping[str, int]) -> bool:
         """`is_safe` for a grammar with lookbehinds (see `lookaround.split_rules`).
@@ -159,40 +175,29 @@ class Adjacency(Neighbours):
         that rid i of all that could be read instead. of: the terminals i to look at, by default
         all.
         """
-        texts, left_by, ends = self._between
-        size = self._count + 1
-        wanted = [one | 1 << self._count for one in self._follow]
-        if self._ignored:
-            wanted = [one | sum(1 << i for i in set(self._ignored)) for one in wanted]
-        can = np.zeros((size, size), np.bool_)
-        can[-1] = [*texts.exist.tolist(), True]
-        following = matrix(wanted, size)
+        can = np.zeros((self._count + 1, self._count + 1), np.bool_)
+        can[-1] = [*self._near[1].exist.tolist(), True]
+        number, tails = self._tails
+        doubtful = []
         for i in range(self._count) if of is None else of:
-            follows, mine = _Follows(self, texts, left_by[i]), self._of(i)
-            good = np.zeros((mine.stop - mine.start, -(-size // 64)), np.uint64)
-            for tail, states in ends[i].items():
-                found = _words(follows.of(tail, wanted[i]), size)
-                good[np.array(sorted(states)) - mine.start] |= found
-            leads = self._led_to(i, good)[self._alive[mine]]
-            everywhere = np.bitwise_and.reduce(leads, axis=0).view(np.uint8)
-            bits = np.unpackbits(everywhere, count=size, bitorder="little")
-            can[i] = following[i] & (bits == 1)
+            mine, follows = number[self._of(i)], self._follows(i)
+            kinds = distinct(mine[mine >= 0])
+            good = np.zeros((len(tails) + 1, self._end_words), np.uint64)  # the last is for -1
+            for kind in kinds.tolist():
+                good[kind] = follows.at_once(tails[kind])
+            can[i] = self._followers(i, good[mine])
+            if not can[i][self._wanted[i]].all():
+                doubtful.append(i)
+        if doubtful:
+            self._try_more(doubtful, can)
         return can
 
-    @cached_property
-    def _between(self) -> tuple[_Texts, list[dict[bytes, Left]], list[dict[Left, set[int]]]]:
-        """For `can_follow`: texts; what white space leaves behind each terminal; its ends.
-
-        Ends: the states in which it may end, by the lookaheads that they leave.
-        """
-        near = matrix(self._follow, self._count)  # what the lexer may look for just behind each
-        near[:, self._ignored] = True
-        near |= bool(self.spurious)
-        left_by = self._separated(near)
-        spaces = [(*left,) for left in left_by]
+    def _try_more(self, terminals: list[int], can: Flags) -> None:
+        """Set what can follow some terminals, with all texts and all ends that are looked at."""
+        left_by, _ = self._near
         number, tails = self._tails
-        ends: list[dict[Left, set[int]]] = [{} for _ in spaces]
-        for i, found in enumerate(ends):
+        ends: dict[int, dict[Left, set[int]]] = {i: {} for i in terminals}
+        for i, found in ends.items():
             mine = self._of(i)
             for state, tail in enumerate(number[mine].tolist(), mine.start):
                 if tail >= 0:
@@ -200,7 +205,49 @@ class Adjacency(Neighbours):
             for state, left in self._rid_of_rivals(i):
                 found.setdefault(left, set()).add(state)
         lefts = {left for behind in left_by for left in behind.values()}
-        return _Texts(self, spaces, lefts.union(*ends)), left_by, ends
+        texts = _Texts(self, [(*left,) for left in left_by], lefts.union(*ends.values()))
+        for i in terminals:
+            follows, mine = _Follows(self, texts, left_by[i]), self._of(i)
+            wanted = _as_int(packed(self._wanted[i : i + 1])[0])
+            good = np.zeros((mine.stop - mine.start, self._end_words), np.uint64)
+            for tail, states in ends[i].items():
+                found_by = _words(follows.of(tail, wanted), self._count + 1)
+                good[np.array(sorted(states)) - mine.start] |= found_by
+            can[i] = self._followers(i, good)
+
+    def _followers(self, terminal: int, good: npt.NDArray[np.uint64]) -> Flags:
+        """bool[n + 1]: what can follow a terminal, given what can behind each of its states."""
+        leads = self._led_to(terminal, good)[self._alive[self._of(terminal)]]
+        everywhere = np.bitwise_and.reduce(leads, axis=0)[None]
+        found: Flags = unpacked(everywhere, self._count + 1)[0] & self._wanted[terminal]
+        return found
+
+    @cached_property
+    def _wanted(self) -> Flags:
+        """bool[n, n + 1]: what may follow each terminal, the end among them."""
+        found = matrix(self._follow, self._count + 1)
+        found[:, [*self._ignored, self._count]] = True
+        return found
+
+    @property
+    def _end_words(self) -> int:
+        """Words of the bits of all terminals and of the end."""
+        return -(-(self._count + 1) // 64)
+
+    @cached_property
+    def _near(self) -> tuple[list[dict[bytes, Left]], _Texts]:
+        """What white space leaves behind each terminal; texts, for what lexemes leave as a rule."""
+        near = matrix(self._follow, self._count)  # what the lexer may look for just behind each
+        near[:, self._ignored] = True
+        near |= bool(self.spurious)
+        left_by = self._separated(near)
+        lefts = {left for behind in left_by for left in behind.values()}
+        texts = _Texts(self, [(*left,) for left in left_by], lefts.union(self._tails[1]))
+        return left_by, texts
+
+    def _follows(self, terminal: int) -> _Follows:
+        left_by, texts = self._near
+        return _Follows(self, texts, left_by[terminal])
 
     def _rid_of_rivals(self, terminal: int) -> set[tuple[int, Left]]:
         """(state, lookaheads left): a few equal bytes end the terminal, leaving no others.
@@ -211,24 +258,26 @@ class Adjacency(Neighbours):
         rivals[terminal] = False
         if not rivals.any():
             return set()
-        mine, pending = self._of(terminal), np.zeros(0, np.int64)
+        mine, kinds = self._of(terminal), np.arange(self._tables.next.shape[1])
+        pending = np.flatnonzero(self._undecided[rivals].any(axis=0))
         found: set[tuple[int, Left]] = set()
         seen: set[tuple[bytes, bytes]] = set()
-        for after, left, ended, barred in self._by_equal_bytes:
-            kinds = np.flatnonzero(ended[terminal] & ~barred[rivals].any(axis=0)).tolist()
-            if kinds and not len(pending):
-                pending = np.flatnonzero(self._undecided[rivals].any(axis=0))
-            for kind in kinds:
-                behind, others = after[mine, kind], left[pending, kind]
-                key = behind.tobytes(), others.tobytes()
+        after = np.repeat(np.arange(mine.start, mine.stop)[:, None], len(kinds), axis=1)
+        for left in self._left_by_equal_bytes:
+            after = np.where(after >= 0, self._tables.next[after, kinds], -1)
+            others = left[pending]
+            ends = self._ends_behind(after).any(axis=0) & ~(others == VIOLATED).any(axis=0)
+            for kind in np.flatnonzero(ends).tolist():
+                behind, rest = after[:, kind], others[:, kind]
+                key = behind.tobytes(), rest.tobytes()
                 if key in seen:  # most bytes do the same
                     continue
                 seen.add(key)
-                checkpoint((len(seen) % 4 == 0) + len(others) // LOOKAHEADS_PER_UNIT)
+                checkpoint((len(seen) % 4 == 0) + len(rest) // LOOKAHEADS_PER_UNIT)
                 states = np.flatnonzero(self._ends_behind(behind))
                 own = self._no_longer[behind[states]]
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
-                    lefts = frozenset({lookahead, *others.tolist()} - {SATISFIED})
+                    lefts = frozenset({lookahead, *rest.tolist()} - {SATISFIED})
                     found.add((mine.start + state, lefts))
         return found
 
@@ -247,27 +296,11 @@ class Adjacency(Neighbours):
         return found
 
     @cached_property
-    def _by_equal_bytes(self) -> list[tuple[Any, Any, Flags, Flags]]:
-        """Behind one, two and three bytes of each class: the states and lookahead states.
-
-        And by terminal whether it may end there from some state, and whether from some state in
-        which it may yet match it has.
-        """
-        nexts, lookahead = self._tables.next, self._tables.watch
-        kinds = np.arange(nexts.shape[1])
-        steps = [(nexts, lookahead)]
-        for _ in range(2):
-            after, left = steps[-1]
-            steps.append((np.where(after >= 0, nexts[after, kinds], -1), lookahead[left, kinds]))
-        firsts, mine = self._bounds[:-1], slice(0, self._bounds[-1])
-        open_yet = (self._no_match[mine] != SATISFIED) & (self._no_match[mine] != VIOLATED)
-        found = []
-        for after, left in steps:
-            ends = self._ends_behind(after[mine])
-            matched = (left == VIOLATED)[self._no_match[mine]] & open_yet[:, None]
-            by_terminal = (np.logical_or.reduceat(of, firsts, axis=0) for of in (ends, matched))
-            found.append((after, left, *by_terminal))
-        return found
+    def _left_by_equal_bytes(self) -> list[Any]:
+        """int32[lookahead states, classes]: the states behind one, two and three bytes of each."""
+        lookahead, kinds = self._tables.watch, np.arange(self._tables.watch.shape[1])
+        found = [lookahead, lookahead[lookahead, kinds]]
+        return [*found, lookahead[found[1], kinds]]
 
     def _left_before(self, space: bytes) -> Any:
         """int32[n]: what behind a text is left of "this terminal does not match", for each."""
@@ -423,25 +456,82 @@ class Adjacency(Neighbours):
     @cached_property
     def _rivals(self) -> list[list[int]]:
         """For each terminal those that could take its text where it is looked for."""
-        found: list[list[int]] = [[] for _ in range(self._count)]
-        for terminal, within in enumerate(self._within if self._ordered else ()):
-            latest = max([terminal, *within])
-            kin = {terminal, *(i for i in within if terminal in self._renames[i])}
-            beside = np.flatnonzero(self._beside[terminal, : latest + 1]).tolist()
-            found[terminal] = [i for i in beside if kin.isdisjoint((i, *self._within[i]))]
+        if not self._ordered:
+            return [[] for _ in range(self._count)]
+        within = np.zeros((self._count, self._count), np.bool_)
+        for i, patterns in enumerate(self._within):
+            within[i, patterns] = True
+        before = np.tri(self._count, dtype=np.bool_) & self._beside & ~within.T
+        np.fill_diagonal(before, False)
+        found: list[list[int]] = [np.flatnonzero(row).tolist() for row in before]
+        for terminal, patterns in enumerate(self._within):
+            if patterns:
+                latest = max(terminal, *patterns)
+                kin = [terminal, *(i for i in patterns if terminal in self._renames[i])]
+                beside = self._beside[terminal, : latest + 1] & ~within[: latest + 1, kin].any(
+                    axis=1
+                )
+                found[terminal] = [i for i in np.flatnonzero(beside).tolist() if i not in kin]
         return found
 
     def _samples(self, terminal: int) -> npt.NDArray[np.int32]:
         """Short texts of a terminal (see `short_texts` of kernels)."""
-        found = self._sampled.get(terminal)
-        if found is None:
-            texts, mine = np.empty((MOST_SAMPLES, 4), np.int32), self._of(terminal)
-            first, seen = int(self._start[terminal]), np.zeros(mine.stop - mine.start, np.int32)
-            count = kernels("grammar.terminals").short_texts(
-                self._tables.next, self._ends, first, texts, seen
-            )
-            found = self._sampled[terminal] = texts[:count].copy()
-        return found
+        starts, texts = self._all_samples
+        return texts[starts[terminal] : starts[terminal + 1]]
+
+    @property
+    def _all_samples(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Where the short texts of each terminal begin, and all of them."""
+        if not self._sampled:
+            nexts, bounds = self._tables.next, np.array(self._bounds, np.int32)
+            starts, seen = np.zeros(self._count + 1, np.int32), np.zeros(len(nexts), np.int32)
+            parts, done = [], 0
+            while done < self._count:
+                checkpoint()
+                room = np.empty((MOST_SAMPLES * min(self._count - done, TERMINALS), 4), np.int32)
+                begun, kept = int(starts[done]), done
+                starts[done] = 0
+                done = kernels("terminals.texts").texts_of_all(
+                    nexts, self._ends, bounds, room, starts, seen, done, MOST_SAMPLES
+                )
+                parts.append(room[: starts[done]].copy())
+                starts[kept : done + 1] += begun
+            texts = np.concatenate(parts) if parts else np.zeros((0, 4), np.int32)
+            self._sampled.append((starts, texts))
+        return self._sampled[0]
+
+    def _first_rows(
+        self,
+        terminals: list[int],
+        lookaheads: npt.NDArray[np.int32],
+        spaces: list[npt.NDArray[np.int32]],
+        behind: list[int],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """`_satisfied_by` with the first text of some terminals: the owner of each row, and rows.
+
+        spaces: states behind white space, as there; behind: for each terminal which of these.
+        """
+        k, (starts, texts) = kernels("terminals.texts"), self._all_samples
+        rivals = self._rivals
+        counts = np.array([*map(len, spaces)], np.int32)
+        ends = np.cumsum(counts, dtype=np.int32)
+        sampled = k.Sampled(
+            watch=self._watch,
+            texts=texts,
+            starts=starts,
+            ends=self._ends,
+            rivals=self._no_match[self._start[[*chain.from_iterable(rivals)]]],
+            rival_starts=np.cumsum([0, *map(len, rivals)], dtype=np.int32),
+            spaces=np.concatenate([self._watch[:0], *spaces]),
+            behind=np.stack([ends - counts, ends], axis=1)[behind],
+        )
+        size = len(terminals) + int(counts[[behind[i] for i in terminals]].sum())
+        most = len(lookaheads) + max(map(len, rivals), default=0)
+        left = np.empty((int(np.diff(starts).max(initial=0)), most), np.int32)
+        rows, owners = np.empty((size, len(lookaheads)), np.uint8), np.empty(size, np.int32)
+        listed = np.array(terminals, np.int32)
+        count = k.first_rows(sampled, listed, lookaheads, left, rows, owners)
+        return owners[:count], rows[:count]
 
     def _spelled(self, texts: npt.NDArray[np.int32], text: int) -> bytes:
         """The bytes of a sample text."""
@@ -496,13 +586,13 @@ class _Texts:
         self, of: Adjacency, spaces: Sequence[tuple[bytes, ...]], lefts: Iterable[Left]
     ) -> None:
         """spaces: what may be behind the texts of each terminal. lefts: all that will be asked."""
-        lookaheads = sorted(frozenset[int]().union(*lefts))
+        self._lefts = {left: i for i, left in enumerate(dict.fromkeys(lefts))}
+        lookaheads = sorted(frozenset[int]().union(*self._lefts))
         self._columns = {lookahead: column for column, lookahead in enumerate(lookaheads)}
         self._of, self._lookaheads = of, np.array(lookaheads, np.int32)
         self._spaces = spaces
         self._behind = {some: self._behind_spaces(some) for some in {*self._spaces}}
         self._every: dict[int, list[Flags]] = {}  # by terminal, see `_rows`
-        self._suiting: dict[Left, int] = {}
         self._tried: dict[tuple[Left, int], bool] = {}
 
     def _behind_spaces(self, spaces: Iterable[bytes]) -> npt.NDArray[np.int32]:
@@ -525,22 +615,43 @@ class _Texts:
         return np.bincount(self._first[0], minlength=len(self._spaces)) > 0
 
     @cached_property
-    def _first(self) -> tuple[Any, Flags]:
+    def _first(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         """The terminal of each first text, and which lookaheads it satisfies."""
-        made = [self._rows(i, 1) for i in range(len(self._spaces))]
-        listed = np.array([*chain.from_iterable(made)], np.bool_)
-        owner = np.repeat(np.arange(len(made)), [*map(len, made)])
-        return owner, listed.reshape(len(owner), len(self._columns))
+        of, number = self._of, {some: i for i, some in enumerate(self._behind)}
+        plain = [i not in of.embedded and not of._renames[i] for i in range(len(self._spaces))]
+        owner, rows = of._first_rows(
+            [i for i, is_plain in enumerate(plain) if is_plain],
+            self._lookaheads,
+            [*self._behind.values()],
+            [number[some] for some in self._spaces],
+        )
+        others = {i: self._rows(i, 1) for i, is_plain in enumerate(plain) if not is_plain}
+        more = np.array([*chain.from_iterable(others.values())], np.uint8)
+        owners = [i for i, found in others.items() for _ in found]
+        return (
+            np.concatenate([owner, np.array(owners, np.int32)]),
+            np.concatenate([rows, more.reshape(len(owners), len(self._columns))]),
+        )
 
-    def that_suit(self, left: Left) -> int:
-        """The terminals of which a first text satisfies all lookaheads, as a bit mask."""
-        found = self._suiting.get(left)
-        if found is None:
-            suiting = np.zeros(len(self._spaces), np.uint8)
-            owner, suit = self._first
-            suiting[owner[suit[:, self._columns_of(left)].all(axis=1)]] = 1
-            found = int.from_bytes(np.packbits(suiting, bitorder="little").tobytes(), "little")
-            self._suiting[left] = found
+    @cached_property
+    def _suiting(self) -> npt.NDArray[np.uint64]:
+        """uint64[lefts, words]: `at_once` for each."""
+        owner, rows = self._first
+        columns = [self._columns_of(left) for left in self._lefts]
+        starts = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+        listed = np.array([*chain.from_iterable(columns)], np.int32)
+        found = np.zeros((len(columns), self._of._end_words), np.uint64)
+        for first in range(0, len(columns), LEFTS):
+            checkpoint()
+            some = slice(first, first + LEFTS)
+            kernels("terminals.texts").suiting(
+                rows, owner, starts[first : first + LEFTS + 1], listed, found[some]
+            )
+        return found
+
+    def at_once(self, left: Left) -> npt.NDArray[np.uint64]:
+        """The terminals of which a first text satisfies all lookaheads, as bits."""
+        found: npt.NDArray[np.uint64] = self._suiting[self._lefts[left]]
         return found
 
     def one_suits(self, left: Left, terminal: int) -> bool:
@@ -566,22 +677,33 @@ class _Follows:
         self._of, self._texts, self._left_by = of, texts, left_by
         self._ways: dict[Left, list[Left]] = {}
 
+    def _ways_behind(self, tail: Left) -> list[Left]:
+        """What is left at once, or behind white space; tail: what a lexeme leaves."""
+        ways = self._ways.get(tail)
+        if ways is None:
+            behind = [left for s, left in self._left_by.items() if self._of._undone(tail, s)]
+            ways = self._ways[tail] = [*dict.fromkeys([tail, *behind])]
+        return ways
+
+    def at_once(self, tail: Left) -> npt.NDArray[np.uint64]:
+        """What can follow with a first text, as bits; the end is behind the terminals."""
+        ways, violated = self._ways_behind(tail), self._of._violated_at_end
+        found = self._texts.at_once(ways[0]).copy()
+        for left in ways[1:]:
+            found |= self._texts.at_once(left)
+        if any(not any(violated[w] for w in left) for left in ways):
+            end = self._of._count
+            found[end >> 6] |= np.uint64(1 << (end & 63))
+        return found
+
     def of(self, tail: Left, wanted: int, *, all_or_none: bool = False) -> int:
         """Those of some terminals, the end among them, that can follow; tail: what a lexeme leaves.
 
         Bit masks; the end is behind the terminals. all_or_none: whether, if one cannot, it does not
         matter which others can.
         """
-        ways = self._ways.get(tail)
-        if ways is None:
-            behind = [left for s, left in self._left_by.items() if self._of._undone(tail, s)]
-            ways = self._ways[tail] = [*dict.fromkeys([tail, *behind])]
-        end, found = 1 << self._of._count, 0
-        violated = self._of._violated_at_end
-        if any(not any(violated[w] for w in left) for left in ways):
-            found = end
-        for left in ways:
-            found |= self._texts.that_suit(left)
+        found, end = _as_int(self.at_once(tail)), 1 << self._of._count
+        ways = self._ways_behind(tail)
         for i in ones(wanted & ~found & ~end):
             if any(self._texts.one_suits(left, i) for left in ways):
                 found |= 1 << i
@@ -593,3 +715,8 @@ class _Follows:
 def _words(bits: int, size: int) -> npt.NDArray[np.uint64]:
     """uint64[words]: a bit mask of `size` bits."""
     return np.frombuffer(bits.to_bytes(8 * -(-size // 64), "little"), np.uint64)
+
+
+def _as_int(words: npt.NDArray[np.uint64]) -> int:
+    """A bit mask, from its words."""
+    return int.from_bytes(words.tobytes(), "little")

@@ -17,7 +17,7 @@ from structgen.kernels.build.loader import kernels
 Flags = npt.NDArray[np.bool_]
 AT_ONCE = 512  # sets of terminals, each as a row of all of them
 PAIRS = 1 << 12  # of states, for which there is room at first
-BY_SETS = "_common", "_tails", "_rivals", "_between"  # depend on what the lexer looks for at once
+BY_SETS = "_common", "_tails", "_rivals", "_near"  # depend on what the lexer looks for at once
 
 
 class Neighbours:

@@ -18,6 +18,7 @@ from structgen.errors import BudgetError
 from structgen.grammar.ir import Terminal
 from structgen.grammar.lookaround.guards import as_lookaheads
 from structgen.grammar.terminals.automata import (
+    FAR,
     SATISFIED,
     Automata,
     Ints,
@@ -78,10 +79,12 @@ def lookahead_automata(
         no_match[0] = first[complement(matched)]
         for state, row in enumerate(table):  # each state is found before what it leads to
             no_match[row[row >= 0]] = lookahead[no_match[state], np.flatnonzero(row >= 0)]
-    of = accepts, no_longer, no_match
     columns, classes = distinct_columns(np.concatenate([table, lookahead]))
     table, lookahead = table.take(columns, axis=1), lookahead.take(columns, axis=1)
-    return assembled(table, of, lookahead, violated_at_end, distances(table, accepts), classes)
+    reach = distances(table, accepts)
+    distance = np.where(reach < 0, FAR, reach)
+    of = np.array([accepts, no_longer, no_match, distance], np.int32)
+    return assembled(table, of, lookahead, violated_at_end, classes)
 
 
 def _rest_of(vector: Vector | None) -> Regex | None:

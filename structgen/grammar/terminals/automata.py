@@ -72,59 +72,65 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
 
     Raises BudgetError past MAX_STATES states.
     """
+    k = kernels("terminals.automata")
     whole, ends, longers = _read(language, longer)
     columns, classes = distinct_columns(whole)
-    table = whole.take(columns, axis=1)
-    reach = distances(table, ends)
+    table, n = whole.take(columns, axis=1), len(whole)
+    kinds = np.empty((3, n), np.int32)
+    kinds[0], kinds[1], kinds[2] = ends, longers, np.where(ends, 0, FAR)
+    kernels("grammar.terminals").distances(table, kinds[2])
+    most = 2 * n if ordered else 0
+    of = np.zeros((k.OF_ROWS, max(n, most)), np.int32)
     if longer is EMPTY and not ordered:
-        nothing = np.zeros(len(table), np.int32)
-        of, sinks = (ends, nothing, nothing), _sinks(len(columns))
-        return assembled(table, of, sinks, np.arange(2) > 0, reach, classes)
-    lookahead, violated_at_end, number, pairs = _lookaheads(table, ends, longers, ordered)
-    n = len(table)
-    if not ordered:
-        of = ends, number[2:], np.zeros(n, np.int32)
-        return assembled(table, of, lookahead, violated_at_end, reach, classes)
-    states, nexts = pairs
-    of = ends[states], number[2 : 2 + n][states], number[2 + n :]
-    return assembled(nexts, of, lookahead, violated_at_end, reach[states], classes)
+        of[k.ACCEPTS], of[k.DISTANCE] = kinds[0], kinds[2]
+        return assembled(table, of, _sinks(len(columns)), np.arange(2) > 0, classes)
+    size = 2 + n + most
+    pairs, product = np.full((2, most), -1, np.int32), np.empty((most, len(columns)), np.int32)
+    lookahead, firsts = np.empty((size, len(columns)), np.int32), np.empty((2, size), np.int32)
+    counts = k.look_ahead(
+        table,
+        kinds,
+        pairs,
+        product,
+        of,
+        lookahead,
+        np.empty((2, size), np.int64),
+        firsts,
+        _slots(size),
+    )
+    count, states = counts >> 32, counts & 0x7FFFFFFF
+    if ordered:
+        table, of = product[:states], np.ascontiguousarray(of[:, :states])
+    return assembled(table, of, lookahead[:count], firsts[1, :count] > 0, classes)
 
 
 def assembled(
-    table: Ints,
-    of: tuple[Any, Any, Any],
-    lookahead: Ints,
-    violated_at_end: Any,
-    reach: Ints,
-    columns: Ints,
+    table: Ints, of: Ints, lookahead: Ints, violated_at_end: Any, columns: Ints
 ) -> Automata:
     """The minimal `Automata` for states, to which some bytes lead, of which all columns are known.
 
-    of: accepts, no_longer, no_match of each state; reach: the fewest bytes to an accepting state,
-    -1 where there is none. columns: int32[256], that of each byte in `table` and `lookahead`.
+    table, of: see the kernel, which changes both. columns: int32[256], that of each byte in `table`
+    and `lookahead`.
     """
-    accepts, no_longer, no_match = of
-    dead = (reach < 0) & (no_match <= VIOLATED)  # so is what these lead to
-    kinds = no_longer.astype(np.int64) * len(lookahead) + no_match
-    if dead.any():
-        table = np.where((table >= 0) & ~dead[table], table, -1)
-    least, _, first = minimised(table, 4 * kinds + 2 * accepts + dead)
-    if dead.any():
-        kept = ~dead[first]
-        kept[0] = True
-        place = np.append(np.cumsum(kept) - 1, -1)  # index -1 (dead) stays -1
-        first, least = first[kept], place[least[kept]].astype(np.int32)
-    classes = distinct_columns(np.concatenate([least, lookahead]))[1][columns]
+    k, (n, width) = kernels("terminals.automata"), table.shape
+    classes, first = np.empty(width, np.int32), np.empty(n, np.int32)
+    numbers, hashes = np.empty((3, n), np.int64), np.empty((2, width), np.int64)
+    count = k.put_together(table, of, lookahead, numbers, first, _slots(n), classes, hashes)
     return Automata(
-        next=least.take(columns, axis=1),
-        accepts=accepts[first],
-        no_longer=no_longer[first].astype(np.int32),
-        no_match=no_match[first].astype(np.int32),
+        next=table[:count].take(columns, axis=1),
+        accepts=of[k.ACCEPTS, :count] > 0,
+        no_longer=of[k.NO_LONGER, :count].copy(),
+        no_match=of[k.NO_MATCH, :count].copy(),
         lookahead=lookahead.take(columns, axis=1),
         violated_at_end=violated_at_end,
-        distance=np.where(reach < 0, FAR, reach)[first].astype(np.int32),
-        classes=classes,
+        distance=of[k.DISTANCE, :count].copy(),
+        classes=classes[columns],
     )
+
+
+def _slots(count: int) -> Ints:
+    """Room for a hash table of so many entries, which a kernel empties."""
+    return np.empty(1 << (2 * count).bit_length(), np.int32)
 
 
 @lru_cache(maxsize=4096)
@@ -214,14 +220,10 @@ def _place(chars: CharSet) -> _Place | None:
 class _Behind(NamedTuple):
     """What no longer text may follow: one character, by k states of its DFA; 0 is the first.
 
-    after: int32[k, 256], the state behind a byte, from 1 on, 0 where the character ends or is none.
-    ends, is_none: bool[k, 256], whether a byte ends it, and whether it is none then. classes:
-    int32[256], the class of each byte.
+    states: int32[3 k, 256], see the kernel. classes: int32[256], the class of each byte.
     """
 
-    after: Ints
-    ends: npt.NDArray[np.bool_]
-    is_none: npt.NDArray[np.bool_]
+    states: Ints
     classes: Ints
 
 
@@ -236,7 +238,11 @@ def _character(of: Regex) -> _Behind:
     after = np.where(inner < 0, 0, place[inner])
     whole = after >= count
     after[whole] = 0
-    return _Behind(after, whole, inner < 0, distinct_columns(table)[1])
+    goes_on = [np.where(after > 0, after + 2, ends) for ends in (whole, inner < 0)]
+    return _Behind(np.concatenate([after, *goes_on], dtype=np.int32), distinct_columns(table)[1])
+
+
+_NOTHING_BEHIND = _Behind(np.zeros((0, 256), np.int32), np.zeros(256, np.int32))
 
 
 def _of_places(places: list[_Place], ordered: bool, behind: Regex | None = None) -> Automata:
@@ -247,43 +253,29 @@ def _of_places(places: list[_Place], ordered: bool, behind: Regex | None = None)
     a grammar, so its states are found once and appended. With it the text has matched as soon as it
     is known that no such character follows.
     """
-    count = sum(place.states for place in places)  # the number of the state at the end
-    pending = count if ordered else 0
-    no = None if behind is None else _character(behind)
-    more = 0 if no is None else len(no.after)
-    first, start = 2 + pending, 2 + pending + more  # of the states that wait for that character
-    inside = more - 1 if more and ordered else 0  # states within it
-    table = np.full((count + 1 + inside, 256), -1, np.int32)
-    distance = np.full(len(table), FAR, np.int32)
-    _read_places(places, table, distance)
+    k = kernels("terminals.automata")
+    count = sum([place.states for place in places])  # the number of the state at the end
+    no = _NOTHING_BEHIND if behind is None else _character(behind)
+    more = len(no.states) // 3
+    size = count + 1 + (more - 1 if more and ordered else 0)
+    table, of = np.full((size, 256), -1, np.int32), np.full((k.OF_ROWS, size), FAR, np.int32)
+    _read_places(places, table, of[k.DISTANCE])
     classes = distinct_columns(table[:count])[1]
-    lookahead = np.zeros((start + (more if ordered else 0), 256), np.int32)
-    lookahead[VIOLATED] = VIOLATED
-    violated_at_end = np.arange(len(lookahead)) == VIOLATED
-    no_longer, no_match = np.zeros((2, len(table)), np.int32)
-    if ordered:
-        no_match[:count] = np.arange(2, first)
-        no_match[count] = start if more else VIOLATED
-        after = table[:count]
-        lookahead[2:first] = np.where(after < 0, SATISFIED, no_match[after])
-    if no is not None:
-        no_longer[count] = first
-        lookahead[first:start] = np.where(no.after > 0, no.after + first, no.ends)
-        classes = 256 * no.classes + classes
-        if ordered:
-            lookahead[start:] = np.where(no.after > 0, no.after + start, no.is_none)
-            violated_at_end[start:] = True
-            no_match[count + 1 :] = np.arange(start + 1, start + more)
-            table[count:] = np.where(no.after > 0, no.after + count, -1)
+    lookahead = np.empty((2 + more + (count + more if ordered else 0), 256), np.int32)
+    k.text_ends(count, no.states, table, lookahead, of)
+    violated_at_end = np.zeros(len(lookahead), np.bool_)
+    violated_at_end[VIOLATED] = True
+    if more and ordered:
+        violated_at_end[-more:] = True
     return Automata(
         next=table,
-        accepts=np.arange(len(table)) == count,
-        no_longer=no_longer,
-        no_match=no_match,
+        accepts=of[k.ACCEPTS] > 0,
+        no_longer=of[k.NO_LONGER],
+        no_match=of[k.NO_MATCH],
         lookahead=lookahead,
         violated_at_end=violated_at_end,
-        distance=distance,
-        classes=classes,
+        distance=of[k.DISTANCE],
+        classes=classes if behind is None else 256 * no.classes + classes,
     )
 
 
@@ -351,28 +343,6 @@ def _read_words(language: Words) -> tuple[Ints, npt.NDArray[np.bool_]]:
     table = np.full((left, 256), -1, np.int32)
     table[:, used] = place[nexts[kept]]
     return table, ends[kept] > 0
-
-
-def _lookaheads(
-    table: Ints, ends: Any, longers: Any, ordered: bool
-) -> tuple[Ints, npt.NDArray[np.bool_], Ints, tuple[Ints, Ints]]:
-    """The minimal lookahead DFA of both conditions: its table, which are violated at the end.
-
-    And the state in it of each state of the kernel's (see `with_conditions`), and the product of
-    the DFA with one bit, whether there has been a match: by pair its state and its next pairs.
-    """
-    n, classes = table.shape
-    most = 2 * n if ordered else 0
-    pairs, number = np.empty(most, np.int32), np.full(most, -1, np.int32)
-    conditions = np.empty((2 + n + most, classes), np.int32)
-    given = ends.astype(np.int32), longers.astype(np.int32)
-    count = kernels("terminals.minimal").with_conditions(table, *given, number, pairs, conditions)
-    conditions, pairs = conditions[: 2 + n + count], pairs[:count]
-    violated = np.zeros(2 + n + count, np.bool_)
-    violated[VIOLATED], violated[2 + n :] = True, pairs & 1
-    least, number, first = minimised(conditions, violated.astype(np.int64))
-    nexts = conditions[2 + n :] - (2 + n)
-    return least, violated[first], number, (pairs >> 1, np.maximum(nexts, -1))
 
 
 def minimised(table: Ints, labels: npt.NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:

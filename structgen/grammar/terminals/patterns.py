@@ -14,6 +14,7 @@ A pattern that looks at the text before the match is another pattern behind each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
@@ -34,7 +35,7 @@ from structgen.grammar.terminals.one_end import (
     repeats_what_ends_in_one_place,
 )
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
-from structgen.grammar.terminals.python_language import language_of, texts_in_order
+from structgen.grammar.terminals.python_language import in_any_case, language_of, texts_in_order
 from structgen.grammar.terminals.python_regex import (
     EMPTY_TEXT,
     Branch,
@@ -58,6 +59,7 @@ from structgen.regular.regex import (
     complement,
     concat,
     intersect,
+    literal,
     sub_automaton,
     words,
 )
@@ -66,6 +68,8 @@ from structgen.util.cancellation import checkpoint
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
 LONG_LIST = 16  # texts
 _SOME_PAIRS = 64  # the same where failing costs no more than a less handy form
+#: a word, and a character of one kind that must not follow; perhaps in any case
+KEYWORD = re.compile(r"(\(\?i:)?(\w+)(\\b|\(\?!(?:\[[^]\\]+\]|\\w)\))(?(1)\))", re.ASCII)
 
 
 class Matches(NamedTuple):
@@ -89,10 +93,23 @@ def matches_of(pattern: str) -> Matches:
 
     Raises what `python_regex.parse_with_lookbehinds` does.
     """
+    keyword = KEYWORD.fullmatch(pattern)
+    if keyword is not None:  # by far the most patterns of most grammars
+        opening, word, look = keyword.groups("")
+        text = in_any_case(word) if opening else literal(word)
+        return Matches(text, concat(text, _not_behind(f"{opening}_{look}{opening and ')'}")))
     node, outside = parse_with_lookbehinds(pattern)
     if outside:
         return Matches(language_of(_without_assertions(node)), EMPTY, lookbehind=node)
     return _matches_of(node, {})
+
+
+@lru_cache(maxsize=256)
+def _not_behind(pattern: str) -> Regex:
+    """What must not follow a word, given a pattern of one letter with what it says of that."""
+    node, _ = parse_with_lookbehinds(pattern)
+    last = node.parts[-1] if isinstance(node, Sequence) else node
+    return language_of(last.body if isinstance(last, Look) else last)
 
 
 def matches_behind(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:

@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_ends_in_one_place
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
-from structgen.grammar.terminals.patterns import LONG_LIST, Matches, matches_behind, matches_of
+from structgen.grammar.terminals.patterns import (
+    KEYWORD,
+    LONG_LIST,
+    Matches,
+    matches_behind,
+    matches_of,
+)
 from structgen.grammar.terminals.python_chars import class_set, literal_set, word_characters
 from structgen.grammar.terminals.python_language import in_any_case, lookbehind_language
 from structgen.grammar.terminals.python_regex import Node, outside_lookbehinds, parse, parsed
@@ -228,6 +234,28 @@ def test_what_can_end_in_one_place_matches_there(
     pattern = around % "|".join(ways)
     if behind_its_end(parse(pattern)) is not None:
         assert_means_the_same_anywhere(pattern, texts)
+
+
+@pytest.mark.parametrize("word", ["if", "_", "a1", "K_9", "9"])
+@pytest.mark.parametrize(
+    ("look", "is_read_at_once"),
+    [
+        (r"\b", True),
+        (r"(?!\w)", True),
+        ("(?![0-9A-Za-z_])", True),
+        ("(?!])", False),
+        ("(?![]a])", False),
+        ("(?!a|b)", False),
+        (r"(?![\w.])", False),
+    ],
+)
+def test_keywords_are_read_as_other_patterns_are(
+    word: str, look: str, is_read_at_once: bool
+) -> None:
+    """In their own case and in any."""
+    for pattern in (word + look, f"(?i:{word}{look})"):
+        assert (KEYWORD.fullmatch(pattern) is not None) is is_read_at_once
+        assert matches_of(pattern) == matches_behind(parse(pattern), {})
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ from structgen.grammar.readers.lark.source import LarkSource
 from structgen.grammar.readers.lark.text import OPEN, Instance, LarkText, Lexeme
 from structgen.grammar.readers.lark.trees import named_literals, pattern_of, with_arguments
 from structgen.grammar.terminals.first_match import first_match
-from structgen.grammar.terminals.patterns import Matches, matches_of
+from structgen.grammar.terminals.patterns import KEYWORD, Matches, matches_of
 from structgen.grammar.terminals.python_language import in_any_case
 from structgen.grammar.terminals.python_regex import parsed
 from structgen.regular.regex import (
@@ -733,8 +733,13 @@ def _measure(pattern: Pattern) -> None:
     Lark parses it once more for them; what `re` does not read is left to Lark.
     """
     if isinstance(pattern, PatternRE) and pattern._width is None:
+        text = pattern.to_regexp()
+        keyword = KEYWORD.fullmatch(text)
+        if keyword is not None:
+            pattern._width = [len(keyword[2])] * 2
+            return
         with suppress(re.error, OverflowError):
-            pattern._width = [int(width) for width in parsed(pattern.to_regexp()).getwidth()]
+            pattern._width = [int(width) for width in parsed(text).getwidth()]
 
 
 def _matches(pattern: Pattern) -> Matches:
