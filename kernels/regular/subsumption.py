@@ -33,7 +33,7 @@ def keep_one_per_run(row, runs):  # type: ignore[no-untyped-def]
     """Leave of each run one position in a state: the last where it rises, or the first.
 
     The positions of a run stand for a repeat; each reads all that the one before it (or behind)
-    does. row: uint64[W]. runs: uint64[r, 4], see `Run.pieces` in
+    does. row: uint64[W]. runs: uint64[r, 4], see `_pieces` in
     `regular.lazy_dfa.glushkov`.
     """
     found = False

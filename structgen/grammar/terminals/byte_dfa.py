@@ -26,11 +26,11 @@ from structgen.grammar.terminals.position_sets import (
     rows_of,
 )
 from structgen.kernels.build.loader import kernels
-from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
+from structgen.regular.lazy_dfa.positions import MAX_POSITIONS, Program
 from structgen.regular.utf8 import LAST_ASCII
 from structgen.util.arrays import distinct
 from structgen.util.cancellation import checkpoint
@@ -40,6 +40,7 @@ Condition = Callable[[Bits], Flags]
 SOME_STATES = 64  # inside characters that tables are made for at first
 BLOCKS = 1 << 6, 1 << 12, 1 << 18  # characters that differ in the last continuation bytes only
 SOME_NODES = 256  # of the tree of what characters do in a state
+MOST_POSITIONS = 4 * MAX_POSITIONS  # of all expressions
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
 
 
@@ -174,12 +175,11 @@ class _PositionSets:
 
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError for other languages, and for those that any text may be one of."""
-        self.start, self.size = 0, 0
-        self._follow: list[int] = []
-        self._reading: dict[CharSet, int] = {}  # the positions that read each set of characters
+        self._program = Program(most=MOST_POSITIONS)
         self._kept: dict[Regex, tuple[int, int]] = {}
         self._whether = [self._read(language) for language in vector]
         self._is_plain = len(vector) == 1 and len(self._kept) == 1 and vector[0] in self._kept
+        self.size = self._program.size
         nothing = self._rows([0])
         if not self._is_plain and any(alive(nothing).any() for _, alive in self._whether):
             raise TooLargeError
@@ -208,24 +208,20 @@ class _PositionSets:
         return found
 
     def _rows(self, sets: Iterable[int]) -> Bits:
-        return rows_of(sets, self.size)
+        return rows_of(sets, self.size + 1)
 
     def _add(self, language: Regex) -> tuple[int, int]:
-        """Lay out the positions of an expression: the bit for its end, and all of its bits."""
-        positions, base = Positions(language), self.size
-        self.size += len(positions.follow)
-        self.start |= positions.start << base
-        self._follow += [following << base for following in positions.follow]
-        for place, chars in enumerate(positions.sets, base):
-            if chars is not None:
-                self._reading[chars] = self._reading.get(chars, 0) | 1 << place
-        self._kept[language] = 1 << base, (1 << self.size) - (1 << base)
+        """Take in an expression: the bit for its end, and all of its bits."""
+        end = self._program.add(language)
+        self._kept[language] = 1 << end, (1 << self._program.size) - (1 << end)
         return self._kept[language]
 
     def explored(self, most: int) -> _ByClasses:
-        """All states. Raises BudgetError past `most` states."""
-        spans, reading = classes_of(self._reading, self._rows(self._reading.values()))
-        found = all_sets(self._rows([self.start]), self._rows(self._follow), reading, most)
+        """All states. Raises BudgetError past `most` states, TooLargeError."""
+        positions = self._program.positions()
+        sets = self._program.read[1:]
+        spans, reading = classes_of(sets, positions.reading(len(sets)))
+        found = all_sets(positions.start[None], positions.follow, reading, most)
         if found is None:
             raise too_large(most)
         states, moves = found

@@ -79,10 +79,11 @@ from structgen.regular.lazy_dfa.counters import (
     without_redundant_bounds,
     without_words,
 )
-from structgen.regular.lazy_dfa.glushkov import MAX_POSITIONS, PositionAutomaton
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
 from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton, tells_endings
+from structgen.regular.lazy_dfa.positions import MAX_POSITIONS
 from structgen.regular.lazy_dfa.product import MAX_PARTS, ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (

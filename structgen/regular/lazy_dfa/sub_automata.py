@@ -36,7 +36,7 @@ from structgen.regular.lazy_dfa.character_classes import (
     classes_of,
     sets_of,
 )
-from structgen.regular.lazy_dfa.glushkov import Part, Positions
+from structgen.regular.lazy_dfa.positions import Bits, Positions, Program
 from structgen.regular.lazy_dfa.states import (
     AT_ONCE,
     TableAutomaton,
@@ -74,45 +74,43 @@ class StateTables(Protocol):
         """See `TableAutomaton.ahead`."""
 
 
-class SubAutomatonPositions(Positions):
-    """Positions that are sub-automata, numbered from 1. Raises TooLargeError.
+class SubAutomatonProgram(Program):
+    """An expression whose positions are sub-automata.
 
-    block_of: makes the table of a subexpression. blocks: the table of each position. is_vast:
-    whether one is a sub-automaton without a table of all its states.
+    is_vast: whether one is a sub-automaton without a table of all its states.
     """
 
-    def __init__(self, regex: Regex, block_of: Callable[[Regex], StateTables]) -> None:
-        """Read the sub-automata off `regex`."""
-        self._block_of = block_of
-        self.blocks: list[StateTables] = []
-        self.is_vast = False
-        super().__init__(regex)
+    has_plain_parts = True
 
-    def _part(self, node: Regex, depth: int) -> Part:
+    def __init__(self, regex: Regex, block_of: Callable[[Regex], StateTables]) -> None:
+        """Read off the sub-automata. block_of: makes the table of one. Raises TooLargeError."""
+        super().__init__()
+        self._block_of = block_of
+        self._blocks: dict[Regex, StateTables] = {}
+        self.is_vast = False
+        self.add(regex)
+
+    def blocks(self, positions: Positions) -> list[StateTables]:
+        """The table of each position from 1 on."""
+        return [self._blocks[self.read[number]] for number in positions.sets[1:].tolist()]
+
+    def _part(self, node: Regex, depth: int) -> None:
         if not node.plain and isinstance(node, Alt | Concat | Repeat):
-            return super()._part(node, depth)
+            super()._part(node, depth)
+            return
         if isinstance(node, Lazy):
             raise TooLargeError
-        if node.longest == 0:
-            return Part(0, 0, node.nullable)
-        bit = 1 << self._position(None)
-        self.is_vast = self.is_vast or _is_vast(node)
-        self.blocks.append(self._block_of(node))
-        return Part(bit, bit, node.nullable)
-
-    def _repeat(self, places: slice) -> None:
-        super()._repeat(places)
-        self.blocks += self.blocks[places.start - 1 : places.stop - 1]
-
-    def _sequence(self, node: Concat, depth: int, *, opened: bool = False) -> Part:
-        if opened or node.plain:
-            return super()._sequence(node, depth, opened=opened)
-        whole = Part(0, 0, True)
-        at: Regex = node
-        while isinstance(at, Concat) and not at.plain:
-            whole = self._joined(whole, self._part(at.head, depth))
-            at = at.tail
-        return self._joined(whole, self._part(at, depth))
+        if node.longest > 0:
+            self.is_vast = self.is_vast or _is_vast(node)
+            if node not in self._blocks:
+                self._blocks[node] = self._block_of(node)
+            self._chain([self._number(node)])
+            if node.nullable:
+                self._or_nothing()
+        elif node.nullable:
+            self._nothing()
+        else:
+            raise TooLargeError
 
 
 def _is_vast(node: Regex) -> bool:
@@ -240,23 +238,25 @@ class ComposedAutomaton(TableAutomaton):
         for part in regex.parts if isinstance(regex, Alt) else ():
             if isinstance(part, SubAutomaton):
                 table_of(part)  # fails early, before tables of other parts are made in vain
-        found = SubAutomatonPositions(regex, table_of)
-        count = len(found.blocks)
+        program = SubAutomatonProgram(regex, table_of)
+        positions = program.positions()
+        blocks = program.blocks(positions)
+        count = len(blocks)
         if not count:
             raise TooLargeError
-        self._parts = SubAutomatonStates(found.blocks)
-        self.is_vast = found.is_vast
+        self._parts = SubAutomatonStates(blocks)
+        self.is_vast = program.is_vast
         self.max_eager_states = 0 if self.is_vast else self.max_eager_states
-        self.is_kernel_only = all(block.is_kernel_only for block in found.blocks)
-        first = _members(found.start)
+        self.is_kernel_only = all(block.is_kernel_only for block in blocks)
+        (first,) = _members(positions.start[None])
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
         super().__init__(start, self._parts.classes, ends=regex.nullable)
-        following = [_members(bits) for bits in found.follow[1:]]
+        following = _members(positions.follow[1:])
         self._after = np.full((count, max(1, *map(len, following))), -1, np.int32)
         for after, members in zip(self._after, following, strict=True):
             after[: len(members)] = members
-        self._last = np.array([bits & 1 for bits in found.follow[1:]], np.uint8)
+        self._last = (positions.follow[1:, 0] & np.uint64(1)).astype(np.uint8)
 
     @property
     def nbytes(self) -> int:
@@ -312,9 +312,10 @@ def explore_sets(automaton: TableAutomaton, nodes: Any, after: Ints, state: int,
     return -1
 
 
-def _members(bits: int) -> list[int]:
-    """The sub-automata whose position bits are set, from 0."""
-    return [place - 1 for place in range(1, bits.bit_length()) if bits >> place & 1]
+def _members(rows: Bits) -> list[list[int]]:
+    """The sub-automata whose positions are in each row, from 0."""
+    found = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
+    return [np.flatnonzero(row).tolist() for row in found[:, 1:]]
 
 
 class CompleteTable:

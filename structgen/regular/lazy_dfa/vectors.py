@@ -36,7 +36,8 @@ from structgen.regular.expressions.nodes import (
     texts_of,
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.glushkov import PositionAutomaton, Positions
+from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
+from structgen.regular.lazy_dfa.positions import Program
 from structgen.regular.lazy_dfa.product import (
     ProductAutomaton,
     TableOf,
@@ -54,26 +55,6 @@ FEW_PARTS = 8  # alternatives of a union that is taken apart
 
 Vector = tuple[Regex, ...]
 Outcome = tuple[bool, ...]
-
-
-class SideBySidePositions(Positions):
-    """The positions of several expressions at once. Raises TooLargeError.
-
-    ends: for each expression, the position behind it, which reads nothing.
-    """
-
-    def __init__(self, regexes: Iterable[Regex]) -> None:
-        """Read the positions off each expression."""
-        self._begin()
-        self.start = 0
-        self.universal = []
-        self.ends: list[int] = []
-        for regex in regexes:
-            part = self._part(regex, 0)
-            end = self._position(None)
-            self._link(part.last, 1 << end)
-            self.start |= part.first | part.empty << end
-            self.ends.append(end)
 
 
 class Outcomes:
@@ -123,11 +104,11 @@ class VectorAutomaton(PositionAutomaton):
     def __init__(self, vector: Vector) -> None:
         """Raises TooLargeError, also where it cannot be seen that no state is dead."""
         parts, self._dies = parts_of(vector)
-        positions = SideBySidePositions(parts)
+        program = Program(first=1)  # bit 0 is for automata that have one end
         self._vector = vector
-        self._places = dict(zip(parts, positions.ends, strict=True))
+        self._places = {part: program.add(part) for part in parts}
         self._open = self._listed = False
-        self._number(positions, ends=False)
+        self._begin(program, ends=False)
         self.outcomes = Outcomes(vector)
         self.ends[0] = self._endings(0, 1)[0]
 
