@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import is_
 from typing import Any
 
-from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import as_repeat
 from structgen.regular.expressions.logic import (
     alt,
@@ -30,6 +30,7 @@ from structgen.regular.expressions.nodes import (
     is_length_bound,
     is_vast,
 )
+from structgen.regular.expressions.required_characters import unread
 
 
 @lru_cache(maxsize=4096)
@@ -38,23 +39,24 @@ def readable(node: Regex) -> Regex:
 
     The language itself where that leaves nothing.
     """
-    found = _below(node)
+    found = _below(node, alone=True)
     return node if found is node or found.is_empty() else found
 
 
-def _below(node: Regex) -> Regex:
+def _below(node: Regex, *, alone: bool = False) -> Regex:
     """A subset, in which what stands alone is as it is."""
     if node.plain or not isinstance(node, Alt | And | Not):
         return node
     if isinstance(node, Not):
-        return estimate(node, wide=False)
+        return node if alone and unread(node) else estimate(node, wide=False)
     if isinstance(node, Alt):
-        parts = [*map(_below, node.parts)]
+        parts = [_below(part, alone=alone) for part in node.parts]
         return node if all(map(is_, parts, node.parts)) else alt(*parts)
     sooner = None if any(map(is_short_list, node.parts)) else _sooner({*node.parts})
     if sooner is not None:
         return sooner
-    parts = [part if is_vast(part) else _below(part) for part in node.parts]
+    alone = sum(not (_bars_few(part) or _asks_for_length(part)) for part in node.parts) < 2
+    parts = [part if is_vast(part) else _below(part, alone=alone) for part in node.parts]
     return node if all(map(is_, parts, node.parts)) else intersect(*parts)
 
 
@@ -80,7 +82,7 @@ def _sooner(found: set[Regex]) -> Regex | None:
 def _beside(part: Any, others: set[Regex]) -> Regex | None:
     """The texts of a sub-automaton that others have, too, if that is no intersection of them."""
     # to differ from a few texts is no demand on what comes later
-    few = {one for one in others if isinstance(one, Not) and is_short_list(one.body)}
+    few = {one for one in others if _bars_few(one)}
     others = others - few
     if len(others) == 1 and is_length_bound(*others):
         _, low, high = as_repeat(*others)
@@ -88,6 +90,14 @@ def _beside(part: Any, others: set[Regex]) -> Regex | None:
         return None if found is None else intersect(found, *few)
     lower = estimate(part, wide=False)
     return None if lower is part or not others else _below(intersect(lower, *others, *few))
+
+
+def _bars_few(part: Regex) -> bool:
+    return isinstance(part, Not) and is_short_list(part.body)
+
+
+def _asks_for_length(part: Regex) -> bool:
+    return is_length_bound(part) and as_repeat(part)[2] == INFINITE
 
 
 @lru_cache(maxsize=4096)

@@ -32,6 +32,7 @@ class SubAutomatonState(Protocol):
       have.
     - `reads`: disjoint character sets; each move of this state and of all states after it is a
       union of these, and all these states are non-empty.
+    - `unread`: characters that this state and all after it do not read where a text may end.
     - `again`: a character set, and how many characters of it may follow in any order, without that
       the text gets farther from an end by more than one, and `straying` if there is one.
     - `base` and `special_steps`: a state with the same moves except for certain characters, and the

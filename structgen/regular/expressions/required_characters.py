@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import itertools
 from functools import lru_cache
+from typing import Any
 
 from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.expressions.base import EMPTY, Regex
 from structgen.regular.expressions.build import concat
-from structgen.regular.expressions.logic import alt, intersect
+from structgen.regular.expressions.logic import alt, alternatives_of, intersect
 from structgen.regular.expressions.nodes import (
     Alt,
     And,
     Chars,
     Concat,
     Literal,
+    Not,
     Repeat,
     SubAutomaton,
     Words,
+    is_vast,
 )
 
 
@@ -42,6 +45,22 @@ def possible_characters(node: Regex) -> CharSet:
         return union_all([possible_characters(part) for part in node.parts])
     reads = getattr(node.state, "reads", None) if isinstance(node, SubAutomaton) else None
     return union_all(list(reads)) if reads else ALL
+
+
+@lru_cache(maxsize=1024)
+def unread(complement: Regex) -> CharSet:
+    """Characters after which a text is in the complement of a format, or of a union with some.
+
+    None for other expressions.
+    """
+    bodies = alternatives_of(complement.body) if isinstance(complement, Not) else ()
+    if not any(map(is_vast, bodies)):
+        return NONE
+    found = ALL
+    for body in bodies:
+        state: Any = body.state if isinstance(body, SubAutomaton) and is_vast(body) else None
+        found &= getattr(state, "unread", NONE) if state else ~possible_characters(body)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,7 @@ found one by one in Python:
 - `SideBySideAutomaton`: two automata of which no pair of states is dead, of a format and a limit,
   or of the alternatives of a union.
 - `BesideAutomaton`: an automaton of this kind, and what else must hold.
+- `ComplementAutomaton`: all texts but those of a format.
 - `LessWordsAutomaton`: any other automaton, without some listed texts.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
@@ -60,8 +61,12 @@ from structgen.regular.expressions.nodes import (
     is_length_bound,
     is_listed,
 )
-from structgen.regular.expressions.required_characters import without_impossible_alternatives
+from structgen.regular.expressions.required_characters import (
+    unread,
+    without_impossible_alternatives,
+)
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
+from structgen.regular.lazy_dfa.complements import ComplementAutomaton
 from structgen.regular.lazy_dfa.counters import (
     FAR,
     AllLengths,
@@ -425,6 +430,9 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         return SteppedSubAutomaton(
             regex.state, None if base is None else WithoutCounters(base, INFINITE)
         )
+    if isinstance(regex, Not) and (never := unread(regex)):
+        base = automaton_of(regex.body)
+        return DerivedAutomaton(regex) if base is None else ComplementAutomaton(base, never)
     parts: list[Any] = [*map(automaton_of, side_by_side(regex))]
     if parts and not isinstance(regex, And):
         joint = isinstance(regex, SubAutomaton)
@@ -566,6 +574,11 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
         if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
             with contextlib.suppress(TooLargeError):
                 known = AllLengths(base, least, high)
-        if known is None and capped:
+    if known is None and least and high < INFINITE:  # two counters, one for each bound
+        longer = automaton_of(intersect(rest, repeat_counts(ANY_CHAR, least, INFINITE)))
+        if isinstance(longer, CounterAutomaton):
+            base, capped = longer, True
+    if known is None and capped:
+        with base.lock:
             known = NearestEnds(base, high, most_to_end(rest))
     return None if known is None else CounterAutomaton(base, known, ends=regex.nullable)

@@ -47,6 +47,7 @@ from structgen.regular.expressions.nodes import (
     is_length_bound,
     is_listed,
 )
+from structgen.regular.expressions.required_characters import unread
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.states import (
     AT_ONCE,
@@ -186,26 +187,30 @@ def without_far_bounds(regex: Regex, near: int) -> tuple[Regex, int]:
 
 
 def only_format(regex: Regex) -> Regex | None:
-    """The one sub-automaton of an intersection that does not list its states; else None."""
+    """The one sub-automaton of an intersection that does not list its states; else None.
+
+    Or the one complement of a format.
+    """
     parts = regex.parts if isinstance(regex, And) else ()
-    formats = [part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part)]
+    formats: list[Regex] = []
+    formats += (part for part in parts if isinstance(part, SubAutomaton) and not is_listed(part))
+    formats = formats or [part for part in parts if unread(part)]
     return formats[0] if len(formats) == 1 else None
 
 
 def without_words(regex: Regex) -> tuple[Regex, Regex] | None:
-    """Split an intersection into a language, and all texts but some listed ones.
+    """Split an intersection or complement into a language, and all texts but some listed ones.
 
     None where it has no such parts, and where the language is plain: other automata are as fast.
     """
-    if not isinstance(regex, And):
-        return None
-    barred = {part for part in regex.parts if isinstance(part, Not)}
+    parts = regex.parts if isinstance(regex, And) else (regex,)
+    barred = {part for part in parts if isinstance(part, Not)}
     bodies = [each for part in barred for each in alternatives_of(part.body)]
     listed = [each for each in bodies if isinstance(each, Words) or text_of(each)]
     if not listed:
         return None
     left = complement(alt(*(each for each in bodies if each not in listed)))
-    rest = intersect(*(part for part in regex.parts if part not in barred), left)
+    rest = intersect(*(part for part in parts if part not in barred), left)
     return None if rest.plain else (rest, complement(alt(*listed)))
 
 

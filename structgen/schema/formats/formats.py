@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from structgen.regular.charset import MAX_CODE_POINT
 from structgen.regular.lazy_dfa.automaton import prepare
 from structgen.regular.regex import (
     ANY_CHAR,
@@ -22,6 +23,7 @@ from structgen.regular.regex import (
     repeat,
 )
 from structgen.regular.syntax.pattern import parse
+from structgen.regular.utf8 import LAST_ASCII, LEADS
 from structgen.schema.formats.leap_seconds import leap_seconds
 
 SPEC_FORMATS = frozenset(
@@ -154,14 +156,14 @@ _DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]<times>[0-9A-Za-z<wide>])
 _IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
 
 
-def _mailbox(*, international: bool, times: str = "{0,61}") -> tuple[Regex, Regex, Regex]:
+def _mailbox(*, most: int = LAST_ASCII, times: str = "{0,61}") -> tuple[Regex, Regex, Regex]:
     """RFC 5321 section 4.1.2: `Local-part`, `Domain` and `address-literal`, of any length.
 
-    International: RFC 6531 section 3.3, where the letters of a domain are those that RFC 5892
-    permits by their category; its rules for whole labels are not checked. times: how often a
-    character comes between the first and the last of a label.
+    most: the last code point. Beyond ASCII: RFC 6531 section 3.3, where the letters of a domain are
+    those that RFC 5892 permits by their category; its rules for whole labels are not checked.
+    times: how often a character comes between the first and the last of a label.
     """
-    wide, letters = (r"\u{80}-\u{10FFFF}", _IDN_LETTERS) if international else ("", "")
+    wide, letters = (rf"\u{{80}}-\u{{{most:X}}}", _IDN_LETTERS) if most > LAST_ASCII else ("", "")
     atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)
     local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
     label = _DOMAIN_LABEL.replace("<wide>", letters).replace("<times>", times)
@@ -172,7 +174,7 @@ def _mailbox(*, international: bool, times: str = "{0,61}") -> tuple[Regex, Rege
 
 def _email() -> Regex:
     """RFC 5321 section 4.1.2, `Mailbox`, with the sizes of section 4.5.3.1."""
-    local, domain, address = _mailbox(international=False)
+    local, domain, address = _mailbox()
     few, many = repeat(ANY_CHAR, 1, 64), repeat(ANY_CHAR, 1, 255)
     return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
 
@@ -180,7 +182,8 @@ def _email() -> Regex:
 def _idn_email() -> Regex:
     from structgen.schema.formats.idn_emails import idn_email
 
-    return idn_email(_mailbox(international=True), _mailbox(international=True, times="*"))
+    (local, domain, _), (short, _, _) = _mailbox(), _mailbox(most=LEADS[0][2])
+    return idn_email(_mailbox(most=MAX_CODE_POINT, times="*"), {1: local, 2: short}, domain)
 
 
 # -- addresses ----------------------------------------------------------------------------------

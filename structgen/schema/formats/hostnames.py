@@ -214,6 +214,7 @@ class HostName:
 
     halves: tuple[Any, Names] = (Codes(), Names())
     live: ClassVar[bool] = True
+    unread: ClassVar[CharSet] = CharSet.chars(" ")
 
     @property
     def nullable(self) -> bool:

@@ -5,6 +5,9 @@ characters that are left of a label: too many to read letters of all scripts in 
 is two automata that are read side by side: one knows the letters (`mailbox_rules`), the other
 counts (`Sizes`), and tells characters apart by their octets alone. `Sizes` lets only those texts
 begin that have room for an end.
+
+Beside other demands an address is read by an expression that counts characters: so many that their
+octets are never too many, by the largest character in a part.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from typing import Any, ClassVar
 from structgen.regular.charset import ALL, CharSet, refine
 from structgen.regular.expressions.build import repeat_counts
 from structgen.regular.regex import (
-    ANY,
     ANY_CHAR,
     INFINITE,
     Regex,
@@ -25,6 +27,7 @@ from structgen.regular.regex import (
     concat,
     intersect,
     literal,
+    repeat,
     sub_automaton,
 )
 from structgen.regular.utf8 import LAST_ASCII, LEADS
@@ -53,19 +56,6 @@ _SOME = 4  # characters: most tokens that are no ASCII have fewer
 
 
 Parts = tuple[Regex, Regex, Regex]
-
-
-@dataclass(frozen=True)
-class Octets:
-    """A sub-automaton: any text of at most `left` octets in UTF-8."""
-
-    left: int
-    nullable: ClassVar[bool] = True
-    reads: ClassVar[tuple[CharSet, ...]] = tuple(chars for _, chars in _SIZES)
-
-    def moves(self) -> list[tuple[CharSet, Octets]]:
-        """A character of each size that there is room for."""
-        return [(chars, Octets(self.left - n)) for n, chars in _SIZES if n <= self.left]
 
 
 @dataclass(frozen=True)
@@ -152,11 +142,12 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Address:
-    """Both side by side; a `SubAutomatonState`. whole: the language, where it is all of it."""
+    """Both side by side; a `SubAutomatonState`. estimates: see there, of whole addresses."""
 
     halves: tuple[Regex, Sizes]
-    whole: Regex | None = None
+    estimates: tuple[Regex, Regex] | None = None
     live: ClassVar[bool] = True
+    unread: ClassVar[CharSet] = CharSet.chars(" ")
 
     @property
     def nullable(self) -> bool:
@@ -168,18 +159,14 @@ class Address:
         """The length of some text that finishes the address."""
         return self.halves[0].witness
 
-    @property
-    def estimates(self) -> tuple[Regex, Regex] | None:
-        """See `SubAutomatonState`: there are exact ones."""
-        return None if self.whole is None else (self.whole, self.whole)
-
-    def within(self, low: int, high: int) -> Regex:
+    def within(self, low: int, high: int) -> Regex | None:
         """See `SubAutomatonState`: beside a far upper bound, domains are short enough by it."""
-        whole = intersect(self.whole or ANY, repeat_counts(ANY_CHAR, low, high))
+        length = repeat_counts(ANY_CHAR, low, high)
+        found = [intersect(estimate, length) for estimate in self.estimates or ()]
         if low > SHORTEST or high < FAR:
-            return whole
-        sizes = Sizes(most=min(high - MAX_LOCAL - 1, MAX_DOMAIN))
-        return sub_automaton(Address((self.halves[0], sizes), whole))
+            return found[0] if found else None
+        most = min(high - MAX_LOCAL - 1, MAX_DOMAIN)
+        return sub_automaton(Address((self.halves[0], Sizes(most=most)), (found[0], found[1])))
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""
@@ -188,14 +175,26 @@ class Address:
         return [(of, Address(states)) for of, states in found if len(states) == len(self.halves)]
 
 
-def idn_email(bounded: Parts, free: Parts) -> Regex:
+def idn_email(free: Parts, local_parts: dict[int, Regex], ascii_domain: Regex) -> Regex:
     """RFC 6531 section 3.3, `Mailbox`.
 
-    Of its parts `Local-part`, `Domain` and `address-literal`: with labels of at most 63 characters,
-    and of any length.
+    free: its parts `Local-part`, `Domain` and `address-literal`, with labels of any length.
+    local_parts: by how many octets a character has at most, local parts of fewer characters.
+    ascii_domain: a domain without other letters, with labels of at most MAX_LABEL characters.
     """
-    at, (local, domain, address) = literal("@"), bounded
-    few, many = sub_automaton(Octets(MAX_LOCAL)), sub_automaton(Octets(MAX_DOMAIN))
-    whole = concat(intersect(few, local), at, alt(intersect(many, domain), address))
-    rules = concat(free[0], at, alt(*free[1:]))
-    return sub_automaton(Address((rules, Sizes()), whole))
+    at, (local, domain, address) = literal("@"), free
+    # as few characters as never have too many octets
+    locals_ = [
+        intersect(part, repeat(ANY_CHAR, 1, MAX_LOCAL // octets))
+        for octets, part in (*local_parts.items(), (MOST_OCTETS, local))
+    ]
+    domains = [
+        intersect(part, repeat(ANY_CHAR, 1, MAX_DOMAIN // octets))
+        for octets, part in ((1, ascii_domain), (MOST_OCTETS, domain))
+    ]
+    few, many = (repeat(ANY_CHAR, 1, most) for most in (MAX_LOCAL, MAX_DOMAIN))
+    estimates = (
+        concat(alt(*locals_), at, alt(*domains, address)),
+        concat(intersect(local, few), at, alt(intersect(domain, many), address)),
+    )
+    return sub_automaton(Address((concat(local, at, alt(domain, address)), Sizes()), estimates))

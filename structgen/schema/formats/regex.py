@@ -88,6 +88,7 @@ class State:
     live: ClassVar[bool] = True
     filler: ClassVar[CharSet] = _FILLER
     closing: ClassVar[CharSet] = _CLOSING
+    unread: ClassVar[CharSet] = CharSet.chars(")")
     complete: ClassVar[bool] = False
     again: ClassVar[Again] = None
 

@@ -161,3 +161,28 @@ def test_each_state_is_explored_once(name: str, more: str, most: int) -> None:
         state = automaton.after(state, letter)
     explored = automaton.order[: automaton.known].tolist()
     assert len(explored) == len({*explored})
+
+
+def test_both_bounds_may_be_far_apart() -> None:
+    """Each has a counter of its own where one for both would have too many states."""
+    most = 3000
+    barred = "password|secret|token|january|february|august|december|monday|tuesday|wednesday"
+    pattern = parse(rf"^(?!.*\b({barred})\b)[\w ]*$")
+    automaton: Any = automaton_of(intersect(pattern, repeat(ANY_CHAR, 2, most)))
+    assert isinstance(automaton._base, CounterAutomaton)
+    for text, fits in {
+        "": False,
+        "a": False,
+        "a token": False,
+        "tokens": True,
+        "b" * most: True,
+        "b " * (most // 2) + "b": False,
+        "b " * (most // 2 - 3) + "secret": False,
+        "b " * (most // 2 - 3) + "secre": True,
+    }.items():
+        state = 0
+        for letter in text:
+            state = automaton.after(state, letter) if automaton.reads(state, letter) else -1
+            if state < 0:
+                break
+        assert (state >= 0 and bool(automaton.ends[state])) == fits, text[:5]

@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
+from structgen.regular.charset import CharSet
 from structgen.regular.expressions.estimates import estimate
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
-from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, readable, repeat
-from structgen.schema.formats.formats import format_built
+from structgen.regular.regex import (
+    ANY_CHAR,
+    Regex,
+    alt,
+    concat,
+    intersect,
+    literal,
+    matches,
+    readable,
+    repeat,
+    sub_automaton,
+)
+from structgen.schema.formats.formats import _mailbox, format_built
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
 MAIL = format_built("idn-email")
-WHOLE: Regex = estimate(MAIL, wide=False)
+BELOW, ABOVE = (estimate(MAIL, wide=wide) for wide in (False, True))
 LETTERS = 'aé가😀.-@"\\ [:1]!'
+
+
+@dataclass(frozen=True)
+class Octets:
+    """A sub-automaton: any text of at most `left` octets in UTF-8."""
+
+    left: int
+    nullable: ClassVar[bool] = True
+
+    def moves(self) -> list[tuple[CharSet, Octets]]:
+        """A character of each size that there is room for."""
+        sizes = ((1, 0, 0x7F), (2, 0x80, 0x7FF), (3, 0x800, 0xFFFF), (4, 0x10000, 0x10FFFF))
+        return [
+            (CharSet.of([(low, high)]), Octets(self.left - size))
+            for size, low, high in sizes
+            if size <= self.left
+        ]
+
+
+def whole() -> Regex:
+    """The format as one expression."""
+    local, domain, address = _mailbox(most=0x10FFFF)
+    few, many = sub_automaton(Octets(64)), sub_automaton(Octets(255))
+    return concat(intersect(few, local), literal("@"), alt(intersect(many, domain), address))
 
 
 def mails(rnd: random.Random) -> str:
@@ -44,7 +81,7 @@ def test_an_address_alone_is_what_the_expression_says() -> None:
         if rnd.random() < 0.3:
             at = rnd.randrange(len(text))
             text = text[:at] + rnd.choice(LETTERS) + text[at + 1 :]
-        state, rest = 0, WHOLE
+        state, rest = 0, whole()
         for letter in text:
             rest = rest.after(ord(letter))
             lives = is_nonempty(rest)
@@ -56,6 +93,23 @@ def test_an_address_alone_is_what_the_expression_says() -> None:
             assert bool(automaton.ends[state]) == rest.nullable == matches(MAIL, text), text
             good += rest.nullable
     assert good > 20
+
+
+def test_estimates_count_characters() -> None:
+    """All addresses are in the one, and in the other none but those with few or small letters."""
+    rnd, found, left_out = random.Random(2), 0, 0
+    for _ in range(300):
+        text = mails(rnd)
+        fits = matches(MAIL, text)
+        assert matches(ABOVE, text) or not fits, text
+        assert fits or not matches(BELOW, text), text
+        found += fits
+        left_out += fits and not matches(BELOW, text)
+    assert found > 2 * left_out > 0
+    for text in ("a" * 64 + "@b", "\u00e9" * 32 + "@b", "\uac00" * 16 + "@b"):
+        assert matches(BELOW, text), text
+        assert not matches(BELOW, text[:1] + text), text
+    assert matches(BELOW, "a@" + "\uac00" * 63)
 
 
 def test_domains_are_short_enough_by_a_far_length() -> None:
