@@ -63,6 +63,9 @@ class StructgenError(Exception):
         self.__dict__.update(data)
 
     def __str__(self) -> str:
+        return self._message().encode("utf-8", "backslashreplace").decode()  # lone surrogates
+
+    def _message(self) -> str:
         text = self.problem
         if self.location:
             text += f" at {self.location}"
@@ -104,8 +107,8 @@ class PatternError(SpecError):
     pattern: str = ""
     position: int = 0
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n    {self.pattern}\n    {' ' * self.position}^"
+    def _message(self) -> str:
+        return f"{super()._message()}\n    {self.pattern}\n    {' ' * self.position}^"
 
 
 class GrammarError(SpecError):
@@ -121,8 +124,8 @@ class GrammarError(SpecError):
     rule: str = ""
     excerpt: str = ""
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{self.excerpt}" if self.excerpt else super().__str__()
+    def _message(self) -> str:
+        return f"{super()._message()}\n{self.excerpt}" if self.excerpt else super()._message()
 
 
 class UnsupportedSchemaError(StructgenError):
