@@ -491,7 +491,7 @@ class Adjacency(Neighbours):
                 room = np.empty((MOST_SAMPLES * min(self._count - done, TERMINALS), 4), np.int32)
                 begun, kept = int(starts[done]), done
                 starts[done] = 0
-                done = kernels("terminals.texts").texts_of_all(
+                done = kernels("grammar.terminals").texts_of_all(
                     nexts, self._ends, bounds, room, starts, seen, done, MOST_SAMPLES
                 )
                 parts.append(room[: starts[done]].copy())
@@ -511,7 +511,7 @@ class Adjacency(Neighbours):
 
         spaces: states behind white space, as there; behind: for each terminal which of these.
         """
-        k, (starts, texts) = kernels("terminals.texts"), self._all_samples
+        k, (starts, texts) = kernels("grammar.terminals"), self._all_samples
         rivals = self._rivals
         counts = np.array([*map(len, spaces)], np.int32)
         ends = np.cumsum(counts, dtype=np.int32)
@@ -644,7 +644,7 @@ class _Texts:
         for first in range(0, len(columns), LEFTS):
             checkpoint()
             some = slice(first, first + LEFTS)
-            kernels("terminals.texts").suiting(
+            kernels("grammar.terminals").suiting(
                 rows, owner, starts[first : first + LEFTS + 1], listed, found[some]
             )
         return found
