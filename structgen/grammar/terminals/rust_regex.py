@@ -20,10 +20,14 @@ _PIECE = re.compile(
       |(?P<closes>\])""",
     re.VERBOSE | re.DOTALL,
 )
+#: without one of these nothing is read otherwise
+_FOREIGN = re.compile(r"\\[pPux]|\(\?<")
 
 
 def as_python(pattern: str) -> str:
     """The pattern as Python reads it; what is unknown is left, for Python to refuse."""
+    if not _FOREIGN.search(pattern):
+        return pattern
     pieces: list[str] = []
     at, inside = 0, False  # a character class
     for found in _PIECE.finditer(pattern):

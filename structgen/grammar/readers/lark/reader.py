@@ -475,11 +475,13 @@ class _Reader:
         parts = tree.children
         match tree.data:
             case "expansions":
-                kept = [part for part in parts if self._is_there(part)]
-                return Choice(tuple(self._expression(part) for part in kept))
+                if self.text.has_marks:
+                    parts = [part for part in parts if self._is_there(part)]
+                return Choice(tuple([self._expression(part) for part in parts]))
             case "expansion":
-                kept = [part for part in parts if self._condition(part) is None]
-                return Sequence(tuple(self._expression(part) for part in kept))
+                if self.text.has_marks:
+                    parts = [part for part in parts if self._condition(part) is None]
+                return Sequence(tuple([self._expression(part) for part in parts]))
             case "maybe":
                 return Repeat(self._expression(parts[0]), 0, 1)
             case "expr":
@@ -497,7 +499,7 @@ class _Reader:
 
     def _condition(self, part: Any) -> Any:
         """The condition that a symbol stands for, if it does."""
-        if not self.text.has_marks or not isinstance(part, Symbol):
+        if not isinstance(part, Symbol):
             return None
         definition = self._definitions.get(str(part.name))
         return None if definition is None else self.text.mark_of(definition.pattern.value)

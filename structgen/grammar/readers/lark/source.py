@@ -222,12 +222,14 @@ class LarkSource(Source):
 
         Lark writes them out without counting, and would take forever.
         """
-        inside: dict[str, list[str]] = {name: [] for _, name in self._definitions}
-        heads = self.definitions
-        for rule, match in self._words_in_rules():
-            name = match[0] if match.lastgroup == "name" else ""
-            if name in inside and name.isupper() and rule.isupper() and match.start() not in heads:
-                inside[rule].append(name)
+        inside: dict[str, list[str]] = {name: [] for _, name in self._definitions if name.isupper()}
+        heads, starts = self.definitions, [start for start, _ in self._definitions]
+        for match in self.words:
+            if match[0] in inside and match.start() not in heads:
+                at = bisect_right(starts, match.start())
+                rule = self._definitions[at - 1][1] if at else ""
+                if rule in inside:
+                    inside[rule].append(match[0])
         sizes: dict[str, int] = {}
         for root in inside:
             stack = [root]

@@ -178,18 +178,21 @@ class LarkText(LarkSource):
 
         is_rule: whether the tokens begin in a rule.
         """
-        end = 0
+        end, names_stay = 0, not self._renamed and "::" not in self.text
         for i, match in enumerate(tokens):
-            start = match.start()
-            if start < end:
+            start, kind = match.start(), match.lastgroup
+            if start < end or (kind == "other" and match[0] not in "&~%"):
                 continue
-            definition = self.definitions.get(start)
-            if definition is not None:
-                is_rule = definition.is_rule
-                for begin, end, piece in self._head(definition):
-                    is_rule = is_rule and piece.strip() not in self.lexemes
-                    yield begin, end, piece
-                continue
+            if kind == "name":
+                definition = self.definitions.get(start)
+                if definition is not None:
+                    is_rule = definition.is_rule
+                    for begin, end, piece in self._head(definition):
+                        is_rule = is_rule and piece.strip() not in self.lexemes
+                        yield begin, end, piece
+                    continue
+                if names_stay:
+                    continue
             if match[0] == "%":
                 is_rule = False
             found = self._replacement(tokens, i, is_rule=is_rule)
