@@ -22,12 +22,12 @@ from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.transforms.left_corner import FAR
 from structgen.kernels.build.loader import kernels
-from structgen.util.arrays import distinct
+from structgen.util.arrays import distinct, paged
 from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 MOST_SAMPLES = 1 << 12  # texts of a terminal
-TERMINALS = 64  # of which texts are listed at once, as a rule
+TERMINALS = 16  # of which texts are listed at once, as a rule
 LEFTS = 64  # sets of lookaheads that texts are tried with in a unit of work
 LOOKAHEADS_PER_UNIT = 1000  # that are put into a set, or compared, in a unit of work
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
@@ -57,11 +57,11 @@ class Adjacency(Neighbours):
         if not texts.exist.all():
             return False
         follows = _Follows(self, texts, left_by)
-        wanted = packed(matrix([one | 1 << self._count for one in self._follow], self._count + 1))
-        ends = np.flatnonzero(number >= 0)
-        at_once = np.array([follows.at_once(tail) for tail in tails])
-        good = np.zeros(len(number), np.bool_)
-        good[ends] = ~(wanted[self._terminal[ends]] & ~at_once[number[ends]]).any(axis=1)
+        wanted = matrix([one | 1 << self._count for one in self._follow], self._count + 1)
+        not_at_once = packed(~matrix([follows.at_once(tail) for tail in tails], self._count + 1))
+        ends, good = np.flatnonzero(number >= 0), np.zeros(len(number), np.bool_)
+        lacking = packed(wanted)[self._terminal[ends]] & not_at_once[number[ends]]
+        good[ends] = ~lacking.any(axis=1)
         suits = np.zeros(len(tails) + 1, np.bool_)  # the last entry is for -1
         for i in self._in_doubt(good):  # other texts may do
             mine, following = number[self._of(i)], self._follow[i] | 1 << self._count
@@ -184,7 +184,7 @@ class Adjacency(Neighbours):
             kinds = distinct(mine[mine >= 0])
             good = np.zeros((len(tails) + 1, self._end_words), np.uint64)  # the last is for -1
             for kind in kinds.tolist():
-                good[kind] = follows.at_once(tails[kind])
+                good[kind] = _words(follows.at_once(tails[kind]), self._count + 1)
             can[i] = self._followers(i, good[mine])
             if not can[i][self._wanted[i]].all():
                 doubtful.append(i)
@@ -228,6 +228,11 @@ class Adjacency(Neighbours):
         found = matrix(self._follow, self._count + 1)
         found[:, [*self._ignored, self._count]] = True
         return found
+
+    @cached_property
+    def _violated(self) -> Left:
+        """The lookahead states that are violated where the text ends."""
+        return frozenset(np.flatnonzero(self._violated_at_end).tolist())
 
     @property
     def _end_words(self) -> int:
@@ -527,7 +532,7 @@ class Adjacency(Neighbours):
         )
         size = len(terminals) + int(counts[[behind[i] for i in terminals]].sum())
         most = len(lookaheads) + max(map(len, rivals), default=0)
-        left = np.empty((int(np.diff(starts).max(initial=0)), most), np.int32)
+        left = paged(int(np.diff(starts).max(initial=0)), most)
         rows, owners = np.empty((size, len(lookaheads)), np.uint8), np.empty(size, np.int32)
         listed = np.array(terminals, np.int32)
         count = k.first_rows(sampled, listed, lookaheads, left, rows, owners)
@@ -634,8 +639,8 @@ class _Texts:
         )
 
     @cached_property
-    def _suiting(self) -> npt.NDArray[np.uint64]:
-        """uint64[lefts, words]: `at_once` for each."""
+    def _suiting(self) -> list[int]:
+        """`at_once` for each set of lookaheads."""
         owner, rows = self._first
         columns = [self._columns_of(left) for left in self._lefts]
         starts = np.cumsum([0, *map(len, columns)], dtype=np.int32)
@@ -647,12 +652,11 @@ class _Texts:
             kernels("grammar.terminals").suiting(
                 rows, owner, starts[first : first + LEFTS + 1], listed, found[some]
             )
-        return found
+        return [*map(_as_int, found)]
 
-    def at_once(self, left: Left) -> npt.NDArray[np.uint64]:
-        """The terminals of which a first text satisfies all lookaheads, as bits."""
-        found: npt.NDArray[np.uint64] = self._suiting[self._lefts[left]]
-        return found
+    def at_once(self, left: Left) -> int:
+        """The terminals of which a first text satisfies all lookaheads, as a bit mask."""
+        return self._suiting[self._lefts[left]]
 
     def one_suits(self, left: Left, terminal: int) -> bool:
         """Whether any text of a terminal satisfies all lookaheads."""
@@ -685,15 +689,13 @@ class _Follows:
             ways = self._ways[tail] = [*dict.fromkeys([tail, *behind])]
         return ways
 
-    def at_once(self, tail: Left) -> npt.NDArray[np.uint64]:
-        """What can follow with a first text, as bits; the end is behind the terminals."""
-        ways, violated = self._ways_behind(tail), self._of._violated_at_end
-        found = self._texts.at_once(ways[0]).copy()
-        for left in ways[1:]:
+    def at_once(self, tail: Left) -> int:
+        """What can follow with a first text, as a bit mask; the end is behind the terminals."""
+        found, violated = 0, self._of._violated
+        for left in self._ways_behind(tail):
             found |= self._texts.at_once(left)
-        if any(not any(violated[w] for w in left) for left in ways):
-            end = self._of._count
-            found[end >> 6] |= np.uint64(1 << (end & 63))
+            if left.isdisjoint(violated):
+                found |= 1 << self._of._count
         return found
 
     def of(self, tail: Left, wanted: int, *, all_or_none: bool = False) -> int:
@@ -702,7 +704,7 @@ class _Follows:
         Bit masks; the end is behind the terminals. all_or_none: whether, if one cannot, it does not
         matter which others can.
         """
-        found, end = _as_int(self.at_once(tail)), 1 << self._of._count
+        found, end = self.at_once(tail), 1 << self._of._count
         ways = self._ways_behind(tail)
         for i in ones(wanted & ~found & ~end):
             if any(self._texts.one_suits(left, i) for left in ways):
