@@ -171,6 +171,36 @@ def spread_ends(after, ends):  # type: ignore[no-untyped-def]
                     ends[state, k] = both
 
 
+@folded(INT(GRAMMAR, INT, INT, INT))
+def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
+    """The number of pairs (lexer state, lookaheads) at `base`, with this one among them.
+
+    It is written behind the others where it is not one of them, if there is room: in the first half
+    of the region. The second half is a hash table of their numbers, emptied for the first pair.
+    """
+    half = t.info[REGION] >> 1
+    if count == 0:
+        for i in range(half):
+            t.work[base + half + i] = 0
+    i = ((pair ^ (pair >> 23)) * 0x9E3779B1 & 0x7FFFFFFF) % half
+    while t.work[base + half + i] > 0:
+        other = base + 2 * (t.work[base + half + i] - 1)
+        if paired(t.work[other], t.work[other + 1]) == pair:
+            return count
+        i = i + 1 if i + 1 < half else numba.int64(0)
+    if 2 * count + 2 <= half:
+        t.work[base + half + i] = count + 1
+        t.work[base + 2 * count] = pair >> 30
+        t.work[base + 2 * count + 1] = pair & LOOKAHEADS_OF
+    return count + 1
+
+
+@inlined
+def is_full(t, count):  # type: ignore[no-untyped-def]
+    """Whether there was no room for so many pairs (see `queued`)."""
+    return 2 * count > t.info[REGION] >> 1
+
+
 @inner(INT(GRAMMAR, INT))
 def can_be_satisfied(t, lookaheads):  # type: ignore[no-untyped-def]
     """1 if some bytes, whatever they are, or the end of the text satisfy all lookaheads, else 0.
@@ -178,11 +208,9 @@ def can_be_satisfied(t, lookaheads):  # type: ignore[no-untyped-def]
     Or NEED_SPACE. A breadth-first search.
     """
     base = region(t, BEHIND)
-    t.work[base] = lookaheads
-    count = numba.int64(1)
-    i = numba.int64(0)
+    count, i = queued(t, base, numba.int64(0), lookaheads), numba.int64(0)
     while i < count:
-        lookaheads = numba.int64(t.work[base + i])
+        lookaheads = numba.int64(t.work[base + 2 * i + 1])
         i += 1
         if t.rec[lookaheads, LOOKAHEADS_VIOLATED] == 0:
             return numba.int64(1)
@@ -193,31 +221,10 @@ def can_be_satisfied(t, lookaheads):  # type: ignore[no-untyped-def]
             if after < DEAD:
                 return after
             if after > 0:
-                seen = False
-                for j in range(count):
-                    if t.work[base + j] == after:
-                        seen = True
-                if not seen:
-                    if count >= t.info[REGION]:
-                        return needs_space(t, REGION)
-                    t.work[base + count] = after
-                    count += 1
+                count = queued(t, base, count, after)
+                if is_full(t, count):
+                    return needs_space(t, REGION)
     return numba.int64(0)
-
-
-@folded(INT(GRAMMAR, INT, INT, INT))
-def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
-    """The number of pairs (lexer state, lookaheads) at `base`, with this one among them.
-
-    It is written behind the others, if there is room, where it is not one of them.
-    """
-    for j in range(count):
-        if paired(t.work[base + 2 * j], t.work[base + 2 * j + 1]) == pair:
-            return count
-    if 2 * count + 2 <= t.info[REGION]:
-        t.work[base + 2 * count] = pair >> 30
-        t.work[base + 2 * count + 1] = pair & LOOKAHEADS_OF
-    return count + 1
 
 
 @inner(INT(GRAMMAR, INT, INT))
@@ -229,9 +236,7 @@ def settles(t, lexer, lookaheads):  # type: ignore[no-untyped-def]
     """
     base = region(t, SEARCH)
     found = numba.int64(BREAKS)
-    t.work[base], t.work[base + 1] = lexer, lookaheads
-    count = numba.int64(1)
-    i = numba.int64(0)
+    count, i = queued(t, base, numba.int64(0), paired(lexer, lookaheads)), numba.int64(0)
     while i < count:
         lexer, lookaheads = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1
@@ -253,7 +258,7 @@ def settles(t, lexer, lookaheads):  # type: ignore[no-untyped-def]
             if pair & LOOKAHEADS_OF == 0:
                 return numba.int64(SETTLES)
             count = queued(t, base, count, pair)
-            if 2 * count > t.info[REGION]:
+            if is_full(t, count):
                 return needs_space(t, REGION)
     return found
 
@@ -301,9 +306,7 @@ def ends_well(t, lexer, stacks, lookaheads):  # type: ignore[no-untyped-def]
     all threads without lookaheads can be finished, so can this one then.
     """
     base = region(t, SEARCH)
-    t.work[base], t.work[base + 1] = lexer, lookaheads
-    count = numba.int64(1)
-    i = numba.int64(0)
+    count, i = queued(t, base, numba.int64(0), paired(lexer, lookaheads)), numba.int64(0)
     while i < count:
         lexer, lookaheads = numba.int64(t.work[base + 2 * i]), numba.int64(t.work[base + 2 * i + 1])
         i += 1

@@ -393,6 +393,18 @@ def test_a_sub_automaton_is_a_language_like_any_other() -> None:
     assert intersect(sub_automaton(Multiple(2)), even).is_empty()
 
 
+@pytest.mark.parametrize("language", [literal("ab" * 5000), words(["ab" * 5000, "ab" * 4000 + "c"])])
+def test_what_is_left_of_long_texts_is_no_copy(language: Regex) -> None:
+    """It is the text from a place on, until little is left."""
+    rest = language
+    for place, letter in enumerate("ab" * 5000):
+        assert rest.longest == 10_000 - place
+        assert not rest.nullable
+        ((of, rest),) = [move for move in rest.moves() if ord(letter) in move[0]]
+        assert of.ranges == ((ord(letter), ord(letter)),)
+    assert rest is EPSILON
+
+
 class Living:
     """A state that is known to accept some text; nobody need ask what it does."""
 

@@ -32,6 +32,7 @@ _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _NEXT_RULE = re.compile(r"[a-zA-Z0-9_-]+(?:[ \t\r\n]|#[^\r\n]*)*::=|\Z")
+_PLAIN = re.compile(r'[^"\\]+')
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
 NAMES = "names have letters, digits, '-' and '_'"
@@ -195,7 +196,9 @@ class _Reader(ClassReader):
         self.at += 1
         letters: list[str] = []
         while not self.take('"'):
-            letters.append(chr(self.character(start)))
+            plain = _PLAIN.match(self.text, self.at)
+            letters.append(chr(self.character(start)) if plain is None else plain[0])
+            self.at = self.at if plain is None else plain.end()
         text = "".join(letters)
         return Text(literal(text), self.text[start : self.at]) if text else NOTHING
 

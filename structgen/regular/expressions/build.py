@@ -28,6 +28,8 @@ from structgen.regular.expressions.nodes import (
     word_table,
 )
 
+LONG_TEXT = 1 << 12  # letters; what is left of a longer text is a place in it, no copy
+
 _SURROGATE = re.compile("[\ud800-\udfff]").search
 
 
@@ -70,7 +72,7 @@ def words_in_order(ordered: tuple[str, ...]) -> Regex:
 
 def words_between(table: WordTable, low: int, high: int, depth: int) -> Regex:
     """The words `low` to `high` of a list, each from letter `depth` on."""
-    if high - low == 1:
+    if high - low == 1 and table.lengths[low] - depth <= LONG_TEXT:
         return text_node(table.words[low][depth:])
     return intern(Words, table, low, high, depth)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from structgen.regular.charset import CharSet, one_character, refine, union_all
 from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex
 from structgen.regular.expressions.build import (
+    LONG_TEXT,
     join,
     repeat_counts,
     sub_automaton,
@@ -32,6 +33,7 @@ from structgen.regular.expressions.nodes import (
     Repeat,
     SubAutomaton,
     Words,
+    word_table,
 )
 from structgen.util.cancellation import checkpoint
 
@@ -49,14 +51,21 @@ def _derive_chars(node: Chars) -> Derivatives:
 
 
 def _derive_literal(node: Literal) -> Derivatives:
-    checkpoint(len(node.text) // LETTERS_PER_UNIT)
-    return ((one_character(node.text[0]), text_node(node.text[1:])),)
+    text = node.text
+    if len(text) <= LONG_TEXT:
+        return ((one_character(text[0]), text_node(text[1:])),)
+    checkpoint(len(text) // LETTERS_PER_UNIT)
+    return ((one_character(text[0]), words_between(word_table((text,)), 0, 1, 1)),)
 
 
 def _derive_words(node: Words) -> Derivatives:
     """One move per distinct next letter, to the interval of the list that goes on with it."""
     listed, depth = node.table.words, node.depth
     low = node.low + node.nullable
+    if low + 1 == node.high:
+        rest = words_between(node.table, low, node.high, depth + 1)
+        yield one_character(listed[low][depth]), rest
+        return
     prefix = listed[node.low][:depth]
     while low < node.high:
         letter = listed[low][depth]
