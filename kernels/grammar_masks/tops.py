@@ -8,7 +8,9 @@ is left out, the stacks are read, from the last byte on behind which they are kn
 could be made of the bytes at all.
 
 So it is with what else could be read where a lexeme goes on with a byte, and would with more of the
-same, as a word does: the lexeme alone is read on, and the rest is left out.
+same, as a word does: the lexeme alone is read on, and the rest is left out. Where tops are still
+many (`MANY_TOPS`), all is left out but one way to read each byte (`ONE_WAY`): one thread, with one
+top. Sets of tops and of lexemes may be as many as there are texts, their members are not.
 
 Stacks on whose tops rules are called, with something behind each, read what others do that call the
 same rules, but for the bytes with which what is behind them begins. So most steps are looked up for
@@ -73,6 +75,7 @@ from structgen.kernels.grammar.tables import (
     READ,
     RECORDS,
     REGION,
+    S_DISTANCE,
     S_ENDS,
     S_NO_LONGER,
     S_TERMINAL,
@@ -91,8 +94,10 @@ from structgen.kernels.grammar_masks.loops import lexeme_loops, place_loops
 from structgen.kernels.grammar_masks.tries import (
     BEGUN,
     BOTTOM,
+    MANY_TOPS,
     MEMO,
     NOTHING,
+    ONE_WAY,
     PARTS_T,
     STOPPED,
     WALKED,
@@ -102,6 +107,7 @@ from structgen.kernels.grammar_masks.tries import (
 )
 from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
+FEW_LEXEMES = 16  # side by side
 LONG_SUBTREE = 16  # nodes; whether a position stays the same is looked at for longer ones
 # Tags of keys in the memo: lexemes after a byte, stacks of one item set, item sets and stacks that
 # stand for others, tops after a byte (keys of up to 57 bits).
@@ -121,6 +127,12 @@ def goes_by_tops(t):  # type: ignore[no-untyped-def]
     are left out here, may be dead ends.
     """
     return t.info[ORDERED] == 0 and t.info[CHECKED] != ALWAYS and t.info[NEWLINE] < 0
+
+
+@inlined
+def is_enough(p, count):  # type: ignore[no-untyped-def]
+    """Whether so many threads are as many as are looked at."""
+    return count > 0 and p.sizes[ONE_WAY] == 1
 
 
 @folded(INT(PARTS_T, INT, INT))
@@ -178,6 +190,13 @@ def reads_marked(t, item_set):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def reads_more(t, one, other):  # type: ignore[no-untyped-def]
+    """Whether an item set can begin with more terminals than another one."""
+    more = t.rec[t.rec[one, ITEMS_TERMINALS], REC_SIZE]
+    return more > t.rec[t.rec[other, ITEMS_TERMINALS], REC_SIZE]
+
+
+@inlined
 def last_below(t, stacks):  # type: ignore[no-untyped-def]
     """The last record that lies below the tops of some stacks.
 
@@ -217,9 +236,12 @@ def top_of(t, p, lexer, stacks, last):  # type: ignore[no-untyped-def]
         below = numba.int64(t.heap[i + 1])
         if below != p.sizes[NOTHING] and (all_read or reads_marked(t, t.heap[i])):
             stays = below <= last and t.rec[below, STACKS_COST] < FAR
-            t.work[base + 2 * count] = t.heap[i]
-            t.work[base + 2 * count + 1] = below if stays else p.sizes[BOTTOM]
-            count += 1
+            if is_enough(p, count):  # the one with which most can come is kept
+                count -= 1 if reads_more(t, t.heap[i], t.work[base]) else 0
+            if not is_enough(p, count):
+                t.work[base + 2 * count] = t.heap[i]
+                t.work[base + 2 * count + 1] = below if stays else p.sizes[BOTTOM]
+                count += 1
     if count != 1:
         return call_closed(t, count)
     return one_top(t, p, numba.int64(t.work[base]), numba.int64(t.work[base + 1]))
@@ -273,9 +295,11 @@ def tops_of(t, p, at):  # type: ignore[no-untyped-def]
     Their number, DEAD without any, + 1, times 2; 1 more if some have been left out: those with
     lookaheads are.
     """
-    threads, count, left_out = unpack(t, at), numba.int64(0), numba.int64(0)
+    threads, count, left_out = unpack(t, at), numba.int64(0), p.sizes[ONE_WAY]
     read = region(t, READ)
     for i in range(threads):
+        if is_enough(p, count):
+            break
         if t.work[read + 3 * i + 2] != 0:
             left_out = numba.int64(1)
             continue
@@ -331,6 +355,8 @@ def begin_behind(t, p, count, pair, terminal_class):  # type: ignore[no-untyped-
         returns = t.rec[level, ITEMS_NULLABLE] == 1
         count = begin_on(t, p, count, below | level, byte_class)
     for k in range(t.heap[place + 1] if count >= 0 else 0):
+        if is_enough(p, count):
+            return count
         inside, back = t.heap[place + 2 + 2 * k], t.heap[place + 3 + 2 * k]
         under = below if t.rec[back, ITEMS_NON_EMPTY] < 0 else p.sizes[BOTTOM] << 31
         count = begin_on(t, p, count, under | inside, byte_class)
@@ -339,6 +365,8 @@ def begin_behind(t, p, count, pair, terminal_class):  # type: ignore[no-untyped-
             count = begin_on(t, p, count, below | back, byte_class)
         if count < 0:
             return count
+    if is_enough(p, count):
+        return count
     return numba.int64(RETURNS) if returns and count >= 0 else count
 
 
@@ -356,7 +384,7 @@ def begin_all(t, p, count, stacks, ends_class):  # type: ignore[no-untyped-def]
         for i in range(start, start + t.rec[stacks, REC_SIZE], 2):
             pair = (numba.int64(t.heap[i + 1]) << 31) | numba.int64(t.heap[i])
             count = begin_behind(t, p, count, pair, terminal_class)
-            if count < 0:
+            if count < 0 or is_enough(p, count):
                 return count
     return count
 
@@ -472,6 +500,50 @@ def stay(t, count, place, byte_class):  # type: ignore[no-untyped-def]
     return reach_top(t, count, lexer, numba.int64(t.work[place + 1]))
 
 
+@inner(INT(GRAMMAR, INT, INT))
+def one_lexeme(t, lexer, byte_class):  # type: ignore[no-untyped-def]
+    """The lexer state of one of some lexemes after a byte: of one that goes on with more of these.
+
+    Else of any other; DEAD without one, or NEED_SPACE.
+    """
+    found, start = numba.int64(DEAD), numba.int64(t.rec[lexer, REC_START])
+    for i in range(start, start + t.rec[lexer, REC_SIZE]):
+        after = t.next[t.heap[i], byte_class] if t.heap[i] >= 0 else DEAD
+        if after >= 0 and fixed(t, S_DISTANCE, after) < FAR:
+            loops = t.next[after, byte_class] == after
+            if found < 0 or loops:
+                found = numba.int64(after)
+            if loops:
+                break
+    if found >= 0:
+        t.work[region(t, LEX)] = found
+        found = call_intern(t, LEXER, region(t, LEX), numba.int64(1))
+    return found
+
+
+@inner(INT(GRAMMAR, PARTS_T, INT, INT))
+def one_way_on(t, p, threads, byte_class):  # type: ignore[no-untyped-def]
+    """Write a thread whose lexemes go on with a byte to region REACHED, with one top.
+
+    Of many lexemes it has one.
+
+    threads: their number in region READ. Returns 1, or 0 if there is none, or a code.
+    """
+    for i in range(threads):
+        place = region(t, READ) + 3 * i
+        lexer, stacks = numba.int64(t.work[place]), t.work[place + 1]
+        if t.rec[lexer, REC_SIZE] <= FEW_LEXEMES:
+            lexer = call_next_lexer(t, lexer, byte_class)
+        else:
+            lexer = one_lexeme(t, lexer, byte_class)
+        top = lexer if lexer < 0 else top_of(t, p, lexer, numba.int64(stacks), numba.int64(LOW))
+        if top >= 0:
+            return reach_top(t, numba.int64(0), lexer, top)
+        if top < DEAD:
+            return top
+    return numba.int64(0)
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, INT, INT))
 def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
     """The tops after a byte as `tops_of` writes them, or a code.
@@ -488,15 +560,21 @@ def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
     if known != UNKNOWN:
         return known
     threads, read = unpack(t, place_of_tops(t, tops)), region(t, READ)
-    count, left_out = numba.int64(0), numba.int64(0)
-    for i in range(threads):
+    count, left_out = numba.int64(0), p.sizes[ONE_WAY]
+    if left_out == 1:
+        count = one_way_on(t, p, threads, byte_class)
+    for i in range(0 if left_out == 1 else threads):
         count = stay(t, count, region(t, READ) + 3 * i, byte_class)
         if count < 0:
             return count
+    if count < 0:
+        return count
     if count > 0:  # they read more of the same; all that is read otherwise is left out
         found = written(t, count, numba.int64(LEFT_OUT))
         return found if found < 0 else note(p, key, found)
     for i in range(threads):  # as `step.follow` does, with lookaheads left out
+        if is_enough(p, count):
+            break
         lexer, stacks = numba.int64(t.work[read + 3 * i]), numba.int64(t.work[read + 3 * i + 1])
         after, ends = call_next_lexer(t, lexer, byte_class), call_endings(t, lexer)
         last = max(least, last_below(t, stacks))
@@ -505,6 +583,8 @@ def tops_after(t, p, tops, byte_class, least):  # type: ignore[no-untyped-def]
         if after >= 0:
             count = reach_top(t, count, after, stacks)
         for j in range(t.heap[ends]):
+            if is_enough(p, count):
+                break
             own = call_next_lookaheads(t, numba.int64(t.heap[ends + 2 + 2 * j]), byte_class)
             if own == 0 and count >= 0 and least == 0:
                 ends_class = (numba.int64(t.heap[ends + 1 + 2 * j]) << 8) | byte_class
@@ -591,6 +671,21 @@ def lexemes_after(t, p, before, byte_class):  # type: ignore[no-untyped-def]
             count += 1
     found = lexemes(t, count)
     return found if found < DEAD else note(p, key, found)
+
+
+@folded(INT(GRAMMAR, PARTS_T, INT))
+def is_read(t, p, byte_class):  # type: ignore[no-untyped-def]
+    """0 if some terminal reads a byte anywhere, DEAD if none does, or a code."""
+    key = numba.int64(LEXEMES_AFTER) | byte_class  # 0 is no lexer state
+    found = find(p.memo, key)
+    if found == UNKNOWN:
+        found = numba.int64(DEAD)
+        for state in range(t.next.shape[0]):
+            if t.next[state, byte_class] >= 0:
+                found = numba.int64(0)
+                break
+        found = note(p, key, found)
+    return found
 
 
 @inner(INT(GRAMMAR, PARTS_T, INT, INT))
@@ -682,6 +777,8 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
             return min(p.stack[tops], p.stack[some])
     p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = BY_TOPS, at, 0
     while i < p.tries[0, 2]:
+        if t.info[RECORDS] > p.sizes[BEGUN] + p.sizes[MANY_TOPS]:
+            p.sizes[ONE_WAY] = 1  # here, and in other masks
         depth, byte, end = p.depth[i], numba.int64(p.byte[i]), numba.int64(p.end[i])
         before = p.stack[tops + depth - 1]
         left_out, top, here = before & LEFT_OUT, before, numba.int64(DEAD)
@@ -692,7 +789,9 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
             top |= left_out
         p.stack[depth], p.stack[some + depth], p.stack[path + depth] = DEAD, DEAD, byte
         if top == LEFT_OUT:  # what is left out may read it
-            here = read_lexemes(t, p, numba.int64(depth), some)
+            here = is_read(t, p, fixed(t, CLASS, byte))
+            if here == 0:
+                here = read_lexemes(t, p, numba.int64(depth), some)
             if here >= 0:
                 here = read_with_stacks(t, p, numba.int64(depth), path)
             top = tops_of(t, p, here) if here >= 0 else here

@@ -25,8 +25,8 @@ TOO_MUCH = -21  #: it takes more than `sizes[ENOUGH]` or `sizes[NEW_RECORDS]` al
     KEPT, SEGMENTS, GROUPS, PLACES, CLUSTERED, PLACE,
     LOOPING, LOOPS, WALKS, NOTED, FEW, MANY, WALKED, WALKED_FROM, STOPPED, MODELS, MODEL, UNLIKE,
     UNLIKE_NEXT, PATIENCE, EFFORT, ENOUGH, NEW_RECORDS, MANY_STACKS, NOTHING, BOTTOM, BEGUN,
-    SIZE_COUNT,
-) = np.arange(41)  # fmt: skip
+    ONE_WAY, MANY_TOPS, SIZE_COUNT,
+) = np.arange(43)  # fmt: skip
 
 
 class Parts(NamedTuple):

@@ -60,18 +60,20 @@ def test_stacks_below_an_end_do_not_pile_up(name: str) -> None:
     assert constraint.automaton.size["records"] < 2000
 
 
-# How masks are made: by parts, by the walk over sets, by the walk over the tops of stacks first.
-WAYS = [(1 << 30, 1 << 30), (0, 1 << 30), (0, -(1 << 30))]  # PATIENCE, MANY_RECORDS
+# How masks are made: by parts, by the walk over sets, by the walk over the tops of stacks first, by
+# one way to read each token first. PATIENCE, MANY_RECORDS, MANY_TOPS:
+WAYS = [(1 << 30, 1 << 30, 0), (0, 1 << 30, 0), (0, -(1 << 30), 1 << 30), (0, -(1 << 30), 0)]
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_masks_of_ambiguous_grammars_are_exact(
-    name: str, way: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    name: str, way: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However they are made, a token is allowed if reading it leads on."""
     monkeypatch.setattr(masks, "PATIENCE", way[0])
     monkeypatch.setattr(masks, "MANY_RECORDS", way[1])
+    monkeypatch.setattr(masks, "MANY_TOPS", way[2])
     texts = "- a x -- -a a- -x- ---a-- x-x a--a".split()
     tokens = [b"<end>", b" ", b" -", b"a ", *(text.encode() for text in texts)]
     constraint = sg.compile(AMBIGUOUS[name], sg.Vocabulary(tokens, eos_ids=[0]))
@@ -88,7 +90,7 @@ def test_masks_of_ambiguous_grammars_are_exact(
 @settings(max_examples=90, deadline=None)
 @given(grammars() | grammars("viable"), st.integers(0, 1 << 30), st.sampled_from(WAYS))
 def test_parts_and_the_walks_make_the_same_masks(
-    of: Grammar, seed: int, way: tuple[int, int]
+    of: Grammar, seed: int, way: tuple[int, int, int]
 ) -> None:
     """Of random grammars: what reading each token says."""
     automaton = automaton_of(of)
@@ -96,6 +98,7 @@ def test_parts_and_the_walks_make_the_same_masks(
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(masks, "PATIENCE", way[0])
             patched.setattr(masks, "MANY_RECORDS", way[1])
+            patched.setattr(masks, "MANY_TOPS", way[2])
             check_masks(automaton, TOKENS, seed)
 
 
@@ -122,14 +125,16 @@ MIRRORED = {
 }
 
 
+@pytest.mark.parametrize("tops", [0, 1 << 30])
 @pytest.mark.parametrize("name", MIRRORED)
-def test_stacks_are_read_where_their_tops_do_not_tell(name: str) -> None:
+def test_stacks_are_read_where_their_tops_do_not_tell(name: str, tops: int) -> None:
     """All texts of up to four letters are tokens, at places with other letters below the top."""
     words = ["".join(w) for n in range(1, 5) for w in product("abcde", repeat=n)]
     vocabulary = sg.Vocabulary([b"<end>", *(w.encode() for w in words)], eos_ids=[0])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(masks, "PATIENCE", 0)
         patched.setattr(masks, "MANY_RECORDS", -(1 << 30))
+        patched.setattr(masks, "MANY_TOPS", tops)
         constraint = sg.compile(MIRRORED[name], vocabulary)
         for before in ("", "a", "ab", "abc", "abcd", "abcdd", "abe", "abccba", "bba", "aba"):
             state = constraint.start
@@ -176,6 +181,51 @@ def test_what_a_lexeme_reads_by_itself_need_not_be_read_otherwise() -> None:
             assert all(row[token >> 5] >> (token & 31) & 1 for token in range(1, len(words) + 1))
             state = constraint.advance(state, words.index(letter) + 1)
     assert constraint.automaton.size["records"] < 1000
+
+
+def cyclic(count: int) -> sg.Lark:
+    """Rules that call each other in circles, and may all be empty."""
+    return sg.Lark(
+        "start: r0\n"
+        + "\n".join(
+            f"r{i}: r{i * 2 % count} | r{(i * 3 + 1) % count} | "
+            f'"{"abcdefgh"[i % 8]}" r{(i + 1) % count} r{(i + 3) % count} | "x" | '
+            for i in range(count)
+        )
+    )
+
+
+OVERLAPPING = sg.Lark(
+    "start: ("
+    + " | ".join(f'T{i} "{i}"' for i in range(64))
+    + ")+\n"
+    + "\n".join(f"T{i}: /[a-h]*{'abcdefgh'[i // 8]}{'abcdefgh'[i % 8]}[a-h]*/" for i in range(64))
+)
+
+
+@pytest.mark.parametrize("spec", [cyclic(24), OVERLAPPING], ids=["cyclic", "overlapping terminals"])
+def test_one_way_to_read_a_token_is_enough(spec: sg.Lark) -> None:
+    """Where there are thousands of sets of rules or of terminals, masks soon make few records."""
+    words = ["".join(w) for n in range(1, 5) for w in product("abcdefgh", repeat=n)]
+    others = [bytes((byte,)) for byte in range(256)]
+    tokens = [b"<end>", *(w.encode() for w in words), *others, b"ab1", b"abcd12", b"abcdab5ab"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(masks, "PATIENCE", 0)
+        patched.setattr(masks, "MANY_RECORDS", 100)
+        patched.setattr(masks, "MANY_TOPS", 500)
+        constraint, reader = sg.compile(spec, sg.Vocabulary(tokens, eos_ids=[0])), spec.automaton()
+        state, at, records = constraint.start, reader.start, list[int]()
+        for letter in "abcdefghhg":
+            row = constraint.mask_view(state)
+            records.append(constraint.automaton.size["records"])
+            for token in [*range(1, len(words), 29), *range(len(words), len(tokens))]:
+                allowed = bool(row[token >> 5] >> (token & 31) & 1)
+                assert allowed == (reader.run(at, tokens[token])[0] >= 0)
+            state, (at, _) = (
+                constraint.advance(state, 1 + words.index(letter)),
+                reader.run(at, letter.encode()),
+            )
+    assert records[-1] < 5000
 
 
 def test_terminals_that_commit_are_read_beside_all_others() -> None:

@@ -393,7 +393,9 @@ def test_a_sub_automaton_is_a_language_like_any_other() -> None:
     assert intersect(sub_automaton(Multiple(2)), even).is_empty()
 
 
-@pytest.mark.parametrize("language", [literal("ab" * 5000), words(["ab" * 5000, "ab" * 4000 + "c"])])
+@pytest.mark.parametrize(
+    "language", [literal("ab" * 5000), words(["ab" * 5000, "ab" * 4000 + "c"])]
+)
 def test_what_is_left_of_long_texts_is_no_copy(language: Regex) -> None:
     """It is the text from a place on, until little is left."""
     rest = language

@@ -35,6 +35,7 @@ PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at onc
 ENOUGH = 1 << 14  # nodes; a part that takes as many to make is not made
 MANY_RECORDS = 1 << 10  # that one mask makes; from here on the tops of stacks are read first
 NEVER_MANY = 1 << 40  # records
+MANY_TOPS = 1 << 14  # records made for tops; from here on one way to read each token is tried first
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 
 
@@ -73,7 +74,7 @@ class GrammarMasks(Masks):
         sizes[[k.LARGE, k.SPARSE, k.SMALL]] = LARGE_STRETCH, SPARSE_ROW, SMALL_TRIE
         sizes[k.CLUSTERED] = LARGE_TRIE
         sizes[[k.FEW, k.MANY]] = NOTED_WALK
-        sizes[k.TRIES] = 1
+        sizes[[k.TRIES, k.MANY_TOPS]] = 1, MANY_TOPS
         sizes[[k.PATIENCE, k.ENOUGH]] = PATIENCE, max(PATIENCE, ENOUGH)
         tries = paged(1 << 14, 4)
         tries[0] = 0, 0, nodes, 0
