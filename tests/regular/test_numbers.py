@@ -46,6 +46,7 @@ from structgen.regular.numbers.set_operations import (
     number_intersection,
     number_union,
 )
+from structgen.regular.numbers.values import has_value
 from structgen.regular.regex import (
     EMPTY,
     Regex,
@@ -905,3 +906,39 @@ def test_spellings_are_read_by_a_kernel(strict: int) -> None:
     ]
     for text in texts:
         assert accepts(automaton, text) == matches(language, text), text
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("0.5", "1", "2", "3", "5", "6")).map(Fraction),
+            st.none() | st.integers(-9, 9),
+            st.none() | st.integers(-9, 99),
+            st.booleans(),
+        ),
+        min_size=2,
+        max_size=4,
+    )
+)
+def test_whether_a_value_is_left_is_found_by_trying(
+    parts: list[tuple[Fraction, Any, Any, bool]],
+) -> None:
+    """Among numbers that are multiples of some, between ends, and not of others."""
+    wanted, barred = [spellings(multiple_of=[1])], []
+    for step, low, high, how in parts:
+        made = number_language(multiple_of=[step], minimum=low, maximum=high)
+        (wanted if how else barred).append(made)
+
+    def fits(value: Fraction) -> bool:
+        return all(
+            how
+            == (
+                not value % step
+                and (-999 if low is None else low) <= value <= (999 if high is None else high)
+            )
+            for step, low, high, how in parts
+        )
+
+    if EMPTY not in wanted:
+        some = any(fits(Fraction(n, 4)) for n in range(-300, 700))
+        assert has_value(intersect(*wanted, *map(complement, barred))) in {some, None}

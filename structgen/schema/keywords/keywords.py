@@ -16,7 +16,9 @@ demands are enforced while a text is read: strings and numbers by the lexer; obj
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 from structgen.regular.infinite import few_words
 from structgen.regular.regex import (
@@ -49,6 +51,7 @@ from structgen.schema.normal_form.combination import (
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Children, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANYTHING,
+    NOTHING,
     Clause,
     Exists,
     ForAll,
@@ -56,9 +59,11 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
+from structgen.schema.normal_form.listings import ANNOTATIONS
 from structgen.schema.normal_form.logic import overlapping, telling_keys
 
 MOST_WORDS = 64  # keys that a pattern may have to be replaced by these names
+LONG_CHAIN = 8  # conditions in the `else` of others from which on they are put apart
 MOST_NAMES = 1000  # names that patterns of one schema are replaced by
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -150,6 +155,11 @@ def not_(s: Subschema) -> None:
 
 def if_(s: Subschema) -> None:
     """`if`, `then`, `else`: (if and then) or (not if and else)."""
+    if _is_long_chain(s.schema) and not s.schemas.tracks_evaluation:
+        implications = _implications(s)
+        if implications is not None:
+            s.conjuncts += implications
+            return
     if "then" in s.schema or "else" in s.schema or s.schemas.tracks_evaluation:
         yes = s.normal_form(s.schema["if"], "if")  # without `then` it still marks as evaluated
         no = s.negated_form(yes, "if")
@@ -158,6 +168,72 @@ def if_(s: Subschema) -> None:
         if "else" in s.schema:
             no = conjunction(no, s.normal_form(s.schema["else"], "else"), s.where("else"))
         s.require(disjunction([yes, no], s.where("if")))
+
+
+def _is_long_chain(schema: Any) -> bool:
+    """Whether `else` has another `if` and nothing besides, and so on, LONG_CHAIN times."""
+    for _ in range(LONG_CHAIN):
+        schema = schema.get("else")
+        if not _is_link(schema):
+            return False
+    return True
+
+
+def _is_link(schema: Any) -> bool:
+    """Whether a schema is no more than a condition."""
+    return (
+        isinstance(schema, dict)
+        and "if" in schema
+        and schema.keys() <= {"if", "then", "else", *ANNOTATIONS}
+    )
+
+
+def _asks_of_languages(form: NormalForm) -> bool:
+    """Whether the values of keys that are not named must fit something."""
+    groups = [group for o in form.objects for group in o.groups]
+    return any(group.patterns or group.additional not in (TRUE, FALSE) for group in groups)
+
+
+def _implications(s: Subschema) -> list[NormalForm] | None:
+    """What a chain of conditions demands, one condition at a time; None where they overlap.
+
+    Where conditions exclude each other, "else" need not be said of each: if the first holds ...,
+    if the second holds ..., and if none does .... Alternatives would be as many, but each of them
+    with the negations of all before it.
+    """
+    conditions, demands = [], []
+    schema, path = s.schema, ()
+    while _is_link(schema) or not path:
+        conditions.append(s.normal_form(schema["if"], *path, "if"))
+        then = s.normal_form(schema["then"], *path, "then") if "then" in schema else ANYTHING
+        demands.append(then)
+        schema, path = schema.get("else", True), (*path, "else")
+    if any(_asks_of_languages(form) for form in demands):
+        return None  # then a value has to be looked at in too many ways
+    about_objects = not any(form.has_more_than_objects for form in conditions)
+    if not about_objects and not all(form.has_all_but_objects for form in conditions):
+        return None
+    negations = [s.negated_form(form, "if") for form in conditions]
+    # of other types the first condition decides
+    objects = [replace(NOTHING, objects=form.objects) for form in conditions]
+    conditions[1:], others = objects[1:], replace(ANYTHING, objects=())
+    negations[1:] = [replace(others, objects=form.objects) for form in negations[1:]]
+    if any(overlapping(objects, s.schemas.peek)):
+        # mostly each holds where the key is absent that they are about: there the first decides
+        where = s.where("if")
+        conditions[1:] = [conjunction(form, negations[0], where) for form in conditions[1:]]
+        negations[1:] = [disjunction([form, conditions[0]], where) for form in negations[1:]]
+        if any(overlapping([objects[0], *conditions[1:]], s.schemas.peek)):
+            return None
+    found = [
+        disjunction([no, then], s.where("then"))
+        for no, then in zip(negations, demands, strict=True)
+        if then is not ANYTHING
+    ]
+    rest = s.normal_form(schema, *path)
+    return (
+        found if rest is ANYTHING else [*found, disjunction([*conditions, rest], s.where("else"))]
+    )
 
 
 def ref(s: Subschema) -> None:

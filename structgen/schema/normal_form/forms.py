@@ -177,6 +177,14 @@ class NormalForm:
         return bool(self.null or self.true or self.false or scalars or self.arrays)
 
     @property
+    def has_all_but_objects(self) -> bool:
+        """Whether all values fit that are no objects."""
+        free = self.number is ANYTHING.number and self.string is ANY
+        return bool(
+            self.null and self.true and self.false and free and self.arrays == ANYTHING.arrays
+        )
+
+    @property
     def is_plainly_empty(self) -> bool:
         """Whether nothing fits, as is seen at a glance."""
         return self.objects == () and not self.has_more_than_objects

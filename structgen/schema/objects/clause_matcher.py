@@ -202,9 +202,13 @@ class ClauseMatcher(ObjectMatcher):
                     if can_finish([*left])
                 ]
             possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
-            ways = _fewest(
-                possible, _needed(pending), lambda fits: can_finish(fresh(_rests(pending, fits)))
-            )
+            ways = self._ways_for_tags(at, after, near, pending, frozenset(possible))
+            if ways is None:
+                ways = _fewest(
+                    possible,
+                    _needed(pending),
+                    lambda some: can_finish(fresh(_rests(pending, some))),
+                )
         if ways is not None:
             enough = [conjoin(child, *fits) for fits in ways]
             child = self._costs.union(tuple(filter(self._costs.satisfiable, enough)))
@@ -213,6 +217,42 @@ class ClauseMatcher(ObjectMatcher):
             asked = {x: y if y in enough else conjoin(child, x) for x, y in asked.items()}
         observed = tuple([asked[x] for p in pending for x in p.observed()])
         return [Transition(child, after._replace(pending=tuple(pending)), observed)]
+
+    def _ways_for_tags(
+        self,
+        at: Progress,
+        after: Progress,
+        near: Iterable[Clause],
+        pending: Sequence[PendingClause],
+        possible: Collection[Expr],
+    ) -> list[tuple[Expr, ...]] | None:
+        """The smallest sets of conditions on a value that are enough, found for each tag to come.
+
+        A tag decides about most clauses, so few conditions are left for each. None where there is
+        no tag, or the conditions are few anyway. possible: the conditions that some value fits.
+        """
+        few = self.is_bounded or len(possible) <= FEW_CONDITIONS
+        tag = (
+            None
+            if few
+            else self._quick_check.common_tag([*near, *(p.rest for p in pending)], after)
+        )
+        if tag is None:
+            return None
+        found: dict[tuple[Expr, ...], None] = {}
+        for only, satisfied in tag.cases():
+            left = [rest for clause in near if (rest := satisfied(clause)) is not None]
+            undecided = [
+                p._replace(rest=rest) for p in pending if (rest := satisfied(p.rest)) is not None
+            ]
+
+            def is_enough(fits: Collection[Expr]) -> bool:
+                rests = (*left, *_rests(undecided, fits), only)  # noqa: B023
+                return self._can_finish(after.with_open_clauses(rests), at)
+
+            conditions = [x for p in undecided for x in p.observed() if x in possible]
+            found.update(dict.fromkeys(_fewest(conditions, _needed(undecided), is_enough)))
+        return [*found]
 
     def _parts(
         self, child: Expr, pending: Sequence[PendingClause]

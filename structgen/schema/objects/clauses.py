@@ -27,8 +27,9 @@ objects without that search; it never says yes where the search says no.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from math import prod
 from typing import NamedTuple
@@ -37,6 +38,7 @@ from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, matches
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import (
+    FALSE,
     TRUE,
     Expr,
     Values,
@@ -274,6 +276,60 @@ def _with_literal(
     for key in sorted(found, key=lambda k: (k not in claims, not slots[k].required)):
         claimed = conjoin(claims.get(key, TRUE), literal.child)
         yield assignment._replace(claims=claims | {key: claimed}), [key]
+
+
+class Tag:
+    """A key whose value is one of some constants, and what each of them does to clauses."""
+
+    def __init__(
+        self, key: str, values: frozenset[Value], costs: FiniteValues, *, required: bool
+    ) -> None:
+        self._key, self._costs = key, costs
+        self._values: list[Value] = [*values] if required else [*values, _ABSENT]
+        self._held: dict[
+            Literal, frozenset[Value]
+        ] = {}  # by literal, the values with which it holds
+
+    def cases(self) -> Iterator[tuple[Clause, Callable[[Clause], Clause | None]]]:
+        """For each value, the clause that says it is this one, and what it leaves of others.
+
+        None is left of those that it satisfies.
+        """
+        for value in self._values:
+            if value is _ABSENT:
+                only: Literal = ForAll(self._key, FALSE)
+            else:
+                only = Exists(self._key, self._costs.one_of(frozenset((value,))))
+            yield Clause((only,)), partial(self._left, value)
+
+    def _left(self, value: Value, clause: Clause) -> Clause | None:
+        about = clause.by_key.get(self._key, ())
+        if any(value in self._holds_for(clause[i]) for i in about):
+            return None
+        return Clause(x for i, x in enumerate(clause) if i not in about) if about else clause
+
+    def _holds_for(self, literal: Literal) -> frozenset[Value]:
+        found = self._held.get(literal)
+        if found is None:
+            absent = (_ABSENT,) if isinstance(literal, ForAll) else ()
+            fits = self._fits(literal.child)
+            found = frozenset((*absent, *(x for x in self._values if x is not _ABSENT and fits(x))))
+            self._held[literal] = found
+        return found
+
+    def _fits(self, expr: Expr) -> Callable[[Value], bool]:
+        """Which of the values fit an expression."""
+        known = fitting_values(expr)
+        if known is not None:
+            return known.has
+        form, costs = self._costs.normal_form_of(expr), self._costs
+
+        def fits(value: Value) -> bool:
+            if isinstance(value, str):
+                return matches(form.string, value)
+            return costs.satisfiable(conjoin(costs.one_of(frozenset((value,))), expr))
+
+        return fits
 
 
 # -- a check that takes no search ---------------------------------------------------------------
@@ -587,6 +643,17 @@ class QuickCheck:
             return None
         absent = (_ABSENT,) if omissions else ()
         return frozenset(absent).union(*(f.among(values) for f in fitting if f is not None))
+
+    def common_tag(self, clauses: Collection[Clause], after: Progress) -> Tag | None:
+        """The key with listed values, still to come, that most of some clauses are about."""
+        matcher = self._matcher
+        counts = Counter(key for clause in clauses for key in clause.by_key)
+        for key, count in counts.most_common(1):
+            read = matcher.position(key) < after.position if matcher.declared else key in after.seen
+            values = self._listed_of(key)
+            if not read and isinstance(values, frozenset) and values and 2 * count > len(clauses):
+                return Tag(key, values, self._costs, required=key in matcher.required)
+        return None
 
     def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, list[Clause]]:
         """What is at worst left of clauses that `key` does not satisfy, and of which of them."""

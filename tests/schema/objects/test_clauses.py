@@ -234,3 +234,98 @@ def test_an_object_whose_clauses_are_hard_never_fails_in_the_middle(order: str) 
             break
         state, text = constraint.advance(state, token), text + tokens[token]
     assert json_decider(schema)(text)
+
+
+STEPS = [f"step{i}" for i in range(9)]
+
+
+def steps(closed: bool, required: bool) -> dict[str, Any]:
+    """A kind of step decides about three other members; it need not be there, if not `required`."""
+
+    def settings(i: int) -> dict[str, Any]:
+        more = {"additionalProperties": False} if closed else {}
+        return {
+            "type": "object",
+            "properties": {f"s{i}": {"type": "integer"}, "time": True},
+            **more,
+        }
+
+    def demanded(i: int) -> dict[str, Any]:
+        named = {"kind": {"type": "string"}, "settings": settings(i), "run": {"enum": [i, f"r{i}"]}}
+        return {"properties": named, "required": ["kind", "run"] if i % 2 else ["name", "kind"]}
+
+    conditions = [
+        {"if": {"properties": {"kind": {"enum": [step]}}}, "then": demanded(i)}
+        for i, step in enumerate(STEPS)
+    ]
+    schema = {"type": "object", "properties": {"kind": {"enum": STEPS}}, "allOf": conditions}
+    return {**schema, "required": ["kind"]} if required else schema
+
+
+def chained(conditions: list[dict[str, Any]], last: Any) -> dict[str, Any]:
+    """Each condition in the `else` of the one before it."""
+    found = last
+    for condition in reversed(conditions):
+        found = {**condition, "else": found}
+    return {"type": "object", **found}
+
+
+CHAIN = [
+    {
+        "if": {"properties": {"kind": {"const": step}}, **({"required": ["kind"]} if i else {})},
+        "then": {"properties": {"run": {"type": "integer", "minimum": i}}, "required": ["run"]},
+    }
+    for i, step in enumerate(STEPS)
+]
+OPTIONAL = [
+    {**condition, "if": {"properties": condition["if"]["properties"]}} for condition in CHAIN
+]
+OTHERS = [*CHAIN[:3], {"if": {"properties": {"run": {"minimum": 5}}}, "then": False}, *CHAIN[3:]]
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        steps(closed=True, required=False),
+        steps(closed=False, required=True),
+        chained(CHAIN, {"required": ["name"]}),
+        chained(CHAIN, False),
+        chained(CHAIN[1:], True),
+        chained(OPTIONAL, {"properties": {"run": {"const": "x"}}}),
+        chained(OTHERS, True),
+    ],
+    ids=[
+        "steps",
+        "steps-tagged",
+        "chain",
+        "chain-or-nothing",
+        "chain-of-tags",
+        "optional",
+        "others",
+    ],
+)
+def test_a_tag_decides_about_members_before_and_behind_it(
+    schema: dict[str, Any], order: str
+) -> None:
+    """Conditions on one key, beside each other or in a chain, accept what the library accepts."""
+    spec = sg.JsonSchema(schema, property_order=order, whitespace="compact")
+    constraint = sg.compile(spec, BYTES)
+    decide, rng = json_decider(schema), Random(3)
+    members: dict[str, list[Any]] = {
+        "kind": [*STEPS[:5], "other"],
+        "run": [0, 1, 3, 7, "r1", "x"],
+        "settings": [{}, {"s1": 3}, {"s1": "x"}, {"time": 1, "s3": 2}, 5],
+        "name": ["n"],
+    }
+    accepted = 0
+    for _ in range(400):
+        names = rng.sample([*members], rng.randrange(5))
+        value = {name: rng.choice(members[name]) for name in names}
+        text = json.dumps(value, separators=(",", ":")).encode()
+        state = constraint.advance_bytes(constraint.start, text)
+        found = state != sg.DEAD and constraint.is_accepting(state)
+        assert found <= decide(text), value
+        assert found == decide(text) or order == "declared", value
+        accepted += found
+    assert accepted
