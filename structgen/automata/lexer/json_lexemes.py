@@ -12,10 +12,14 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from structgen.automata.lexer.lexer import End, LexState, Target, Text, Vector
 from structgen.automata.lexer.separators import Fork
 from structgen.regular.regex import EMPTY, EPSILON, Regex
 from structgen.regular.words import WordRange
+
+MANY_FLAGS = 64  # that are made a number all at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,11 @@ class Scalar(NamedTuple):
 
     def end(self, vector: Vector) -> Target:
         """See `Role.end`."""
-        mask = bits([language.nullable for language in vector])
+        return self.end_of([language.nullable for language in vector])
+
+    def end_of(self, fits: Sequence[bool]) -> End | None:
+        """The end of a text, given in which of the languages it is; None if it is in none."""
+        mask = bits(fits)
         return End(self.terminal(mask)) if mask else None
 
     def terminal(self, mask: int) -> Hashable:
@@ -101,6 +109,8 @@ class Key(NamedTuple):
 
 def bits(flags: Sequence[bool]) -> int:
     """The flags as a number, the first as its lowest bit."""
+    if len(flags) > MANY_FLAGS:  # else time would grow with the square of their number
+        return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
     mask = 0
     for i, flag in enumerate(flags):
         if flag:

@@ -20,6 +20,7 @@ from structgen.automata.lexer.lexer import (
     End,
     LexState,
     Role,
+    Target,
     Text,
     only_live_index,
     open_ended_form,
@@ -250,7 +251,10 @@ class EmbeddedVectorDfa(EmbeddedDfa):
 
     def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
         for fits in self._outcomes[len(self._ends) :]:
-            found = self.role.end(tuple([EPSILON if fit else EMPTY for fit in fits]))
+            if isinstance(self.role, Scalar):
+                found: Target = self.role.end_of(fits)
+            else:
+                found = self.role.end(tuple([EPSILON if fit else EMPTY for fit in fits]))
             self._ends.append(found.terminal if isinstance(found, End) else None)
         more = 1 + len(self._ends) - len(self._terminals)
         self._terminals = np.append(self._terminals, np.full(max(more, 0), -1, np.int32))

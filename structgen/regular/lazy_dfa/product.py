@@ -73,7 +73,8 @@ class ProductAutomaton(TableAutomaton):
         """Begin the product of some parts. joint: those that every text fits."""
         blocks = [*map(table_of, parts)]
         numbers = [block for block in blocks if isinstance(block, NumberAutomaton)]
-        self._numbers = numbers if len(numbers) == len(blocks) else []
+        multiples = any(block.step not in {0, 1} for block in numbers)
+        self._numbers = numbers if multiples and len(numbers) == len(blocks) else []
         self._needed: dict[bytes, int] = {}  # see `_digits_needed`
         sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
@@ -104,7 +105,7 @@ class ProductAutomaton(TableAutomaton):
 
     @property
     def reads_numbers(self) -> bool:
-        """Whether all parts are `NumberAutomaton`s, so that digits mostly need no exploring."""
+        """Whether all parts are ranges of numbers, some of multiples: digits need no exploring."""
         return bool(self._numbers)
 
     def find(self, state: int, count: int) -> None:
