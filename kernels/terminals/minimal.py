@@ -155,3 +155,55 @@ def in_order(nexts, order, place):  # type: ignore[no-untyped-def]
                 count += 1
         at += 1
     return count
+
+
+@lean(INT(I32_2, I32, I32, I32))
+def shared(lookahead, violated, number, slots):  # type: ignore[no-untyped-def]
+    """Let lookahead states from which the same follows be one, in linear time: how many stay.
+
+    lookahead: int32[n, classes], the first rows set to the states that stay; violated: int32[n],
+    too. A state that leads to itself or to one before it, as in a loop, stays for itself. number:
+    int32[n], set to the new number of each state. slots: int32[s], -1 at first, s a power of two, s
+    > 2 n.
+    """
+    last = slots.shape[0] - 1
+    for state in range(lookahead.shape[0] - 1, -1, -1):  # what it leads to has been looked at
+        number[state] = state
+        h, loops = numba.int64(violated[state]), state < SINKS
+        for byte_class in range(lookahead.shape[1]):
+            after = lookahead[state, byte_class]
+            loops = loops or SINKS <= after <= state
+            if after > state:
+                lookahead[state, byte_class] = number[after]
+            h = (h ^ lookahead[state, byte_class]) * 1099511628211
+            h ^= (h >> 31) & 0x1FFFFFFFF
+        slot = h & last
+        while not loops and slots[slot] >= 0:
+            other = slots[slot]
+            same = violated[other] == violated[state]
+            for byte_class in range(lookahead.shape[1]):
+                same = same and lookahead[other, byte_class] == lookahead[state, byte_class]
+            if same:
+                number[state] = other
+                break
+            slot = (slot + 1) & last
+        if not loops and number[state] == state:
+            slots[slot] = state
+    count = numba.int64(0)
+    for state in range(lookahead.shape[0]):  # the numbers of those that stay, below zero at first
+        if number[state] == state:
+            number[state] = -1 - count
+            count += 1
+    for state in range(lookahead.shape[0]):
+        if number[state] >= 0:
+            number[state] = number[number[state]]
+    count = numba.int64(0)
+    for state in range(lookahead.shape[0]):
+        number[state] = -1 - number[state]
+    for state in range(lookahead.shape[0]):
+        if number[state] == count:  # the row is that of all with this number
+            violated[count] = violated[state]
+            for byte_class in range(lookahead.shape[1]):
+                lookahead[count, byte_class] = number[lookahead[state, byte_class]]
+            count += 1
+    return count

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structgen.grammar.analysis.neighbours import Flags, Neighbours, matrix, packed, unpacked
+from structgen.grammar.analysis.neighbours import (
+    Flags,
+    Neighbours,
+    matrix,
+    packed,
+    product,
+    unpacked,
+)
 from structgen.grammar.ir import IGNORED, Variants
 from structgen.grammar.terminals.automata import SATISFIED, VIOLATED
 from structgen.grammar.transforms.left_corner import FAR
@@ -263,26 +270,25 @@ class Adjacency(Neighbours):
         rivals[terminal] = False
         if not rivals.any():
             return set()
-        mine, kinds = self._of(terminal), np.arange(self._tables.next.shape[1])
+        mine, columns = self._of(terminal), np.arange(self._tables.next.shape[1])
         pending = np.flatnonzero(self._undecided[rivals].any(axis=0))
         found: set[tuple[int, Left]] = set()
         seen: set[tuple[bytes, bytes]] = set()
-        after = np.repeat(np.arange(mine.start, mine.stop)[:, None], len(kinds), axis=1)
-        for left in self._left_by_equal_bytes:
-            after = np.where(after >= 0, self._tables.next[after, kinds], -1)
-            others = left[pending]
-            ends = self._ends_behind(after).any(axis=0) & ~(others == VIOLATED).any(axis=0)
+        after = np.repeat(np.arange(mine.start, mine.stop)[:, None], len(columns), axis=1)
+        for left, barred in self._left_by_equal_bytes:
+            after = np.where(after >= 0, self._tables.next[after, columns], -1)
+            ends = self._ends_behind(after).any(axis=0) & ~barred[rivals].any(axis=0)
             for kind in np.flatnonzero(ends).tolist():
-                behind, rest = after[:, kind], others[:, kind]
-                key = behind.tobytes(), rest.tobytes()
+                behind, others = after[:, kind], left[pending, kind]
+                key = behind.tobytes(), others.tobytes()
                 if key in seen:  # most bytes do the same
                     continue
                 seen.add(key)
-                checkpoint((len(seen) % 4 == 0) + len(rest) // LOOKAHEADS_PER_UNIT)
+                checkpoint((len(seen) % 4 == 0) + len(others) // LOOKAHEADS_PER_UNIT)
                 states = np.flatnonzero(self._ends_behind(behind))
                 own = self._no_longer[behind[states]]
                 for state, lookahead in zip(states.tolist(), own.tolist(), strict=True):
-                    lefts = frozenset({lookahead, *rest.tolist()} - {SATISFIED})
+                    lefts = frozenset({lookahead, *others.tolist()} - {SATISFIED})
                     found.add((mine.start + state, lefts))
         return found
 
@@ -301,11 +307,16 @@ class Adjacency(Neighbours):
         return found
 
     @cached_property
-    def _left_by_equal_bytes(self) -> list[Any]:
-        """int32[lookahead states, classes]: the states behind one, two and three bytes of each."""
-        lookahead, kinds = self._tables.watch, np.arange(self._tables.watch.shape[1])
-        found = [lookahead, lookahead[lookahead, kinds]]
-        return [*found, lookahead[found[1], kinds]]
+    def _left_by_equal_bytes(self) -> list[tuple[Any, Flags]]:
+        """int32[lookahead states, classes]: the states behind one, two and three bytes of each.
+
+        And by terminal whether from some state in which it may yet match it has.
+        """
+        lookahead, columns = self._tables.watch, np.arange(self._tables.watch.shape[1])
+        steps = [lookahead]
+        for _ in range(2):
+            steps.append(lookahead[steps[-1], columns])
+        return [(left, product(self._undecided, left == VIOLATED)) for left in steps]
 
     def _left_before(self, space: bytes) -> Any:
         """int32[n]: what behind a text is left of "this terminal does not match", for each."""

@@ -53,6 +53,8 @@ def tables_of(
     widths |= {i: 0 for i, t in enumerate(terminals) if _is_made_up(t, grammar)}
     syntax = syntax_of(grammar, [t.name for t in terminals], list(widths.values()))
     after, lookahead, classes, states = _joined([*automata, *guards], grammar.layout is not None)
+    if not guards:
+        lookahead = _shared(lookahead, states)
     renames, withins = literals_of(terminals, automata, grammar) if ordered else ([], [])
     fixed = {
         k.FIRST: syntax.first,
@@ -265,6 +267,24 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
         "violated_at_end": np.concatenate(violated_at_end),
     }
     return nexts, lookahead, classes, states
+
+
+def _shared(lookahead: Ints, states: dict[str, Any]) -> Ints:
+    """The lookahead DFA with one state for those of several terminals that are alike.
+
+    So are those of keywords, behind which the same characters must not stand. Sets the columns of
+    states (see `_joined`).
+    """
+    violated, number = (
+        states["violated_at_end"].astype(np.int32),
+        np.empty(len(lookahead), np.int32),
+    )
+    slots = np.full(1 << (2 * len(lookahead)).bit_length(), -1, np.int32)
+    count = kernels("terminals.minimal").shared(lookahead, violated, number, slots)
+    for name in ("no_longer", "no_match"):
+        states[name] = number[states[name]]
+    states["violated_at_end"] = violated[:count] > 0
+    return lookahead[:count].copy()
 
 
 def grown(tables: Any, what: int) -> Any:

@@ -102,3 +102,26 @@ def test_states_are_in_the_order_of_their_first_texts(
         wanted += [to for to in dict.fromkeys(nexts[state].tolist()) if to not in {*wanted, -1}]
     assert order[:count].tolist() == wanted
     assert place.tolist() == [wanted.index(s) if s in wanted else -1 for s in range(len(nexts))]
+
+
+@given(st.data())
+def test_lookahead_states_that_are_alike_are_one(data: st.DataObject) -> None:
+    """Behind each state follows what followed before; without loops no two are alike."""
+    count, classes = data.draw(st.integers(2, 12)), 2
+    table = np.zeros((count, classes), np.int32)
+    table[1] = 1
+    ends = np.array([0, 1, *data.draw(st.lists(st.integers(0, 1), min_size=count - 2,
+                                               max_size=count - 2))], np.int32)  # fmt: skip
+    may_loop = data.draw(st.booleans())
+    for state in range(2, count):
+        onward = [0, 1, *range(2 if may_loop else state + 1, count)]
+        table[state] = [data.draw(st.sampled_from(onward)) for _ in range(classes)]
+    before, number = (table.copy(), ends.copy()), np.empty(count, np.int32)
+    left = kernels("terminals.minimal").shared(table, ends, number, np.full(64, -1, np.int32))
+    assert sorted({*number.tolist()}) == [*range(left)]
+    assert number[:2].tolist() == [0, 1]
+    assert (table[number] == number[before[0]]).all()
+    assert (ends[number] == before[1]).all()
+    if not may_loop:
+        kept = [(*row, end) for row, end in zip(table[2:left].tolist(), ends[2:left], strict=True)]
+        assert len({*kept}) == len(kept)
