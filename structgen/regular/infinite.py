@@ -24,7 +24,7 @@ from structgen.regular.expressions.nodes import (
     Words,
     is_vast,
 )
-from structgen.regular.expressions.required_characters import possible_characters, sequence
+from structgen.regular.expressions.required_characters import possible_characters, sequence, unread
 from structgen.regular.lazy_dfa.automaton import automaton_of, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import only_format
@@ -39,6 +39,7 @@ from structgen.regular.regex import (
     alt,
     complement,
     intersect,
+    readable,
 )
 from structgen.util.cancellation import checkpoint
 
@@ -96,6 +97,33 @@ def least_count(language: Regex) -> int:
         found = min(found * count, ENOUGH) if even or alike else max(found, count)
         even = even and alike
     return found
+
+
+def has_words(language: Regex, wanted: int) -> bool:
+    """Whether a language plainly has at least so many words that are read (see `estimates`).
+
+    Of its automaton no state is dead, so each character with which a text leaves a path through it
+    begins another word.
+    """
+    if language.plain:
+        return least_count(language) >= wanted
+    automaton, found = None, 0
+    with contextlib.suppress(TooLargeError, BudgetError):
+        automaton = automaton_of(readable(language))
+    if automaton is None:
+        return False
+    with automaton.lock, contextlib.suppress(BudgetError):
+        state = 0
+        for _ in range(MANY):
+            spans = automaton.spans_from(state)
+            sizes = spans[:, 1] - spans[:, 0] + 1
+            # the text that ends here, and one for each character but that of the path
+            found += int(automaton.ends[state] != 0) + max(int(sizes.sum()) - 1, 0)
+            if found >= wanted or not len(spans):
+                break
+            state = int(spans[sizes.argmax(), 2])
+        found += len(spans) > 0
+    return found >= wanted
 
 
 Few = set[str] | None  # words, None where they are many or not plain
@@ -173,6 +201,8 @@ def _is_filled_up(language: Regex) -> bool:
     """Whether texts of a format are plainly filled up to any length, also beside a pattern."""
     if isinstance(language, SubAutomaton):
         return bool(getattr(language.state, "filler", NONE))
+    if unread(language):  # any text may follow outside a format
+        return True
     found = None
     with contextlib.suppress(TooLargeError, BudgetError):
         found = automaton_of(language) if only_format(language) is not None else None

@@ -12,6 +12,7 @@ from structgen.regular.infinite import (
     ENOUGH,
     every_prefix_is_infinite,
     few_words,
+    has_words,
     is_infinite,
     least_count,
 )
@@ -177,6 +178,26 @@ def test_languages_that_are_not_plain_count_no_words() -> None:
     """Nor has the one without any."""
     assert least_count(intersect(parse("a"), complement(parse("b")))) == 0
     assert least_count(alt()) == 0
+
+
+@pytest.mark.parametrize(
+    ("language", "count"),
+    [
+        (intersect(parse("^[ab]{1,2}$"), parse("^a")), 3),
+        (intersect(parse("^[ab]{3}$"), complement(parse("^aaa$"))), 7),
+        (intersect(format_built("hostname"), parse("^-")), 0),
+    ],
+)
+def test_words_are_counted_along_a_path(language: Regex, count: int) -> None:
+    """At least one, and never more than there are; none where none is found that is read."""
+    assert has_words(language, 1) == (count > 0)
+    assert not has_words(language, count + 1)
+
+
+def test_formats_beside_patterns_have_many_words() -> None:
+    """Which need not be listed."""
+    for name, pattern in (("idn-email", r"@example\.com$"), ("hostname", r"\.org$")):
+        assert has_words(intersect(format_built(name), parse(pattern)), 20)
 
 
 def test_nobody_counts_more_words_than_anybody_asks_for() -> None:

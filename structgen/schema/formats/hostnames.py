@@ -187,12 +187,6 @@ class PlainNames(InLabel):
         _DOT,
     )
 
-    @property
-    def estimates(self) -> tuple[Regex, Regex]:
-        """See `SubAutomatonState`."""
-        narrow, wide = (sub_automaton(replace(self, coded=coded)) for coded in (False, True))
-        return narrow, wide
-
     def _moves(self) -> Iterator[tuple[CharSet, PlainNames]]:
         if self.nullable:
             yield _DOT, PlainNames(self.coded)
@@ -234,14 +228,14 @@ class HostName:
         if self != of_length(names.left):
             return None
         length = repeat(ANY_CHAR, 1, int(names.left))
-        narrow, wide = PlainNames().estimates
+        narrow, wide = (sub_automaton(PlainNames(coded)) for coded in (False, True))
         return intersect(narrow, length), intersect(wide, length)
 
     def within(self, low: int, high: int) -> Regex | None:
         """See `SubAutomatonState`: names of another length; short ones have no A-labels."""
         most = int(min(high, self.halves[1].left))
         if most < MAX_LABEL:
-            return intersect(PlainNames().estimates[0], repeat(ANY_CHAR, max(low, 1), most))
+            return intersect(sub_automaton(PlainNames()), repeat(ANY_CHAR, max(low, 1), most))
         shorter = sub_automaton(of_length(most))
         if low <= 1:
             return shorter

@@ -169,11 +169,6 @@ class AnyNames:
         """Does the label end in a letter or digit?"""
         return self.last == "a"
 
-    @property
-    def estimates(self) -> tuple[Regex, Regex]:
-        """See `SubAutomatonState`."""
-        return plain_names(), sub_automaton(self)
-
     def moves(self) -> list[tuple[CharSet, AnyNames]]:
         """A letter or digit, a hyphen between these, the next label."""
         found = [(_permitted(), AnyNames("a"))]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product
 
 from structgen.errors import BudgetError
-from structgen.regular.infinite import is_infinite, least_count
+from structgen.regular.infinite import has_words, is_infinite
 from structgen.regular.numbers.language import equal_to, to_fraction
 from structgen.regular.numbers.set_operations import (
     has_infinitely_many_values,
@@ -104,7 +104,7 @@ def _distinct_values(costs: FiniteValues, expr: Expr, wanted: int) -> list[Value
             hint="lower minItems, or give the items more room",
         )
     form = costs.normal_form_of(expr)
-    if costs.surely_infinite(form) or least_count(form.string) >= wanted:
+    if costs.surely_infinite(form) or has_words(form.string, wanted):
         return None
     constants = _constants(expr, form)
     if constants is not None:

@@ -137,6 +137,22 @@ def test_masks_of_keys_hold_exactly_the_tokens_that_may_come() -> None:
     assert constraint.is_accepting(state)
 
 
+def test_estimates_of_estimates_are_these_themselves() -> None:
+    """Objects of which exactly one fits, told apart by formats of which one has a length."""
+    formats = {"hostname": 60, "ipv4": 20, "uri": 200}
+    branches = [
+        {"properties": {"a": {"type": "string", "format": name, "maxLength": most}}}
+        for name, most in formats.items()
+    ]
+    spec = {"type": "object", "required": ["a"], "oneOf": branches}
+    for text, fits in {"x.org": True, "http://x.org": True, "1.2.3.4": False, "-": False}.items():
+        if fits:
+            sg.check(spec, {"a": text})
+        else:
+            with pytest.raises(ValidationError):
+                sg.check(spec, {"a": text})
+
+
 A_LABEL = '"xn--mnchen-3ya"'  # a host name
 
 
