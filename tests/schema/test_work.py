@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.errors import BudgetError, ValidationError
-from structgen.schema.json_schema import MAX_WORK
+from structgen.schema.json_schema import MAX_WORK, JsonSchema
+from structgen.schema.keywords import schemas
 from structgen.util.cancellation import Cancellation, allow, cancellable, checkpoint, limited
 
 BYTES = sg.Vocabulary([*(bytes((i,)) for i in range(256)), b"<end>"], eos_ids=[256])
@@ -230,3 +231,18 @@ def test_the_cheapest_members_of_many_patterns_are_found(count: int) -> None:
     values = {key: max(i for i in range(count) if key.startswith(f"p{i}")) for key in keys}
     members = sorted(len(f'"{key}":{value}') for key, value in values.items())
     assert len(text) <= len("{}") + sum(members[:5]) + len(",") * 4
+
+
+def test_only_so_many_states_are_explored_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many strings have a format with a length of their own; the others when they are read."""
+    asked: list[Any] = []
+
+    def explore(language: Any) -> int:
+        asked.append(language)
+        return schemas.MAX_AHEAD // 3
+
+    monkeypatch.setattr(schemas, "explore_ahead", explore)
+    names = {f"p{i}": {"type": "string", "format": "uri", "maxLength": 20 + i} for i in range(20)}
+    JsonSchema({"type": "object", "properties": names}).machine()
+    strings = [language for language in asked if language.longest in range(20, 40)]
+    assert len(strings) == 3

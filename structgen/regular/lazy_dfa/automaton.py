@@ -110,6 +110,7 @@ from structgen.regular.numbers.language import constraints_of, number_alternativ
 MAX_STATES = 10_000  # of one automaton; one that has grown beyond is replaced by a fresh one
 MAX_CACHED = 24 << 20  # bytes of all cached automata together
 AHEAD = 256  # states explored by `explore_ahead`, besides those of examples
+SLOW = 8  # times as long as another one a state takes that is found in Python
 SOME_AHEAD = 128  # the same of expressions side by side
 MOST_AHEAD = 640  # states of a product that these may lead to
 MANY_AHEAD = 2000  # states explored where each takes a search
@@ -263,17 +264,17 @@ def _explore_along(automaton: RegexAutomaton, texts: Iterable[str]) -> None:
                 state = automaton.after(state, letter)
 
 
-def explore_ahead(regex: Regex) -> None:
-    """Explore some states of an intersection whose states are costly.
+def explore_ahead(regex: Regex) -> int:
+    """Explore some states of an intersection whose states are costly. Returns how many.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
     or in a union, and of numbers less other numbers, or unions of multiples. Where a length makes
-    no difference for long, the states of the prepared language are enough.
+    no difference for long, the states of the prepared language are enough. What is found in Python
+    counts SLOW times.
     """
     numbers = _combines_numbers(regex)
-    for part in alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ():
-        if isinstance(part, And):
-            explore_ahead(part)
+    within = alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ()
+    count = sum(explore_ahead(part) for part in within if isinstance(part, And))
     parts = regex.parts if isinstance(regex, And) else (regex,) if isinstance(regex, Alt) else ()
     prepared = [_cache.prepared(found) for part in parts for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
@@ -281,7 +282,7 @@ def explore_ahead(regex: Regex) -> None:
     costly = less or bool(prepared) or numbers
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
-        return
+        return count
     with automaton.lock:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
@@ -290,6 +291,7 @@ def explore_ahead(regex: Regex) -> None:
             automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
+    return count + automaton.known * (SLOW if automaton.is_slow else 1)
 
 
 def explore_vector_ahead(vector: Vector, *, of_keys: bool = False) -> None:

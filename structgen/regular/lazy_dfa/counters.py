@@ -331,10 +331,13 @@ class LengthAutomaton(RegexAutomaton):
         self._last = low if endless else high
         self._bounds = np.array([low, -1 if endless else high], np.int64)
 
-    def left(self, state: int) -> tuple[int, int]:
-        """Fewest and most characters that may still follow."""
+    def left(self, state: Any) -> tuple[Any, Any]:
+        """Fewest and most characters that may still follow a state, or each of several."""
         low, high = self._bounds.tolist()
-        return max(low - state, 0), INFINITE if high < 0 else high - state
+        if isinstance(state, int):
+            return max(low - state, 0), INFINITE if high < 0 else high - state
+        most = high - state.astype(np.int64) if high >= 0 else np.full(len(state), INFINITE)
+        return np.maximum(low - state, 0), most
 
     def explore(self, state: int) -> None:
         """See `RegexAutomaton.explore`; a few states after this one too."""

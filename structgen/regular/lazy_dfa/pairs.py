@@ -288,6 +288,7 @@ class BesideAutomaton(PairAutomaton):
         self._distances: dict[Pair, int] = {}  # to an end that was found
         self._behind: dict[Pair, list[Pair]] = {}  # of pairs that searches looked at
         self._reaches = np.zeros((0, 2), np.int32)  # of each state, see `distances`
+        self._base_reach = np.zeros((0, 2), np.int64)  # of states of the base, -1 if not asked yet
         self._compared = 0  # how many explored states of the base `_shares_prefixes` has looked at
         super().__init__(base, side)
 
@@ -378,22 +379,21 @@ class BesideAutomaton(PairAutomaton):
         return True
 
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
-        found = [*map(self._facts, pairs.tolist())]
-        return [*np.array(found, np.int64).reshape(-1, 4).T]
-
-    def _facts(self, node: Pair) -> StateFacts:
-        base, side, (at, beside) = self._base, self._side, self._halves(node)
-        ends = bool(base.ends[at] and side.ends[beside])
-        if self._counts is None and self._is_undemanding(beside):
-            often = min(int(base.often[at]), int(side.often[beside]))
-            return ends, False, int(base.loops[at] & side.loops[beside]) if often else 0, often
-        if self._counts is None or not base.often[at]:
-            return ends, False, 0, 0
-        most = self._counts.left(beside)[1]
-        far = self._distances[node] + 1 + base.straying
-        room = 255 if most == INFINITE else min(most - far, MOST_REPEATS)
-        often = max(min(int(base.often[at]), room), 0)
-        return ends, False, int(base.loops[at]) if often else 0, often
+        at, beside = self._pairs.halves[pairs].T
+        ends, _, loops, often = facts_at(self._base, at)
+        side_ends, _, side_loops, side_often = facts_at(self._side, beside)
+        if self._counts is None:
+            undemanding = self._undemanding if len(self._undemanding) else np.zeros(1, np.bool_)
+            beside = beside if len(self._undemanding) else 0 * beside
+            often = np.where(undemanding[beside], np.minimum(often, side_often), 0)
+            loops = loops & side_loops
+        else:
+            _, most = self._counts.left(beside)
+            far = np.array([self._distances[pair] for pair in pairs.tolist()], np.int64)
+            room = np.minimum(most - far - 1 - self._base.straying, MOST_REPEATS)
+            often = np.minimum(often, np.where(most == INFINITE, 255, np.maximum(room, 0)))
+        none = np.zeros(len(pairs), np.uint8)
+        return (ends != 0) & (side_ends != 0), none, np.where(often > 0, loops, 0), often
 
     def _write_waits(self, side: TableAutomaton) -> None:
         """Find out how far the states of a pattern are from an end, unless that takes too long."""
@@ -444,7 +444,20 @@ class BesideAutomaton(PairAutomaton):
 
     def _live(self, pairs: Array) -> Array:
         """See `PairAutomaton`."""
+        if self._counts is not None:
+            self._note_plain(pairs, self._counts)
         return np.array([self._distance(pair) != _DEAD for pair in pairs.tolist()], np.bool_)
+
+    def _note_plain(self, pairs: Array, counts: LengthAutomaton) -> None:
+        """Note the distances of pairs with a length that is no demand beside what ends the base."""
+        at, beside = self._pairs.halves[pairs].T
+        if at.max(initial=0) >= len(self._base_reach):
+            self._base_reach = with_room(self._base_reach, int(at.max()) + 1, -1)
+        for state in {*at[self._base_reach[at, 0] < 0].tolist()}:
+            self._base_reach[state] = self._base.reach(state)
+        (least, surely), (low, high) = self._base_reach[at].T, counts.left(beside)
+        plain = (low <= least) & (surely <= high)
+        self._distances.update(zip(pairs[plain].tolist(), surely[plain].tolist(), strict=True))
 
     def _distance(self, pair: Pair) -> int:
         """With how many characters some text ends from a pair, _DEAD where none was found."""
@@ -462,7 +475,7 @@ class BesideAutomaton(PairAutomaton):
         """Whether to search for an end: not where the one that is known is just too long."""
         if self._counts is None or self._format is None:
             return True
-        return self._counts.left(self._halves(pair)[1])[1] <= FEW_LEFT
+        return bool(self._counts.left(self._halves(pair)[1])[1] <= FEW_LEFT)
 
     def _led(self, start: Pair) -> int:
         """The length of a text that ends the format first, and then goes to the pattern's end.

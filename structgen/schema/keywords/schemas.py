@@ -48,6 +48,7 @@ from structgen.util.cancellation import allow, checkpoint
 from structgen.util.json_pointer import location
 
 WORK_EACH = 20  # units of work that each subschema adds to what a schema may take
+MAX_AHEAD = 20_000  # states of strings' languages that are explored ahead
 MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a little
 MANY_CLAUSES = 16  # from which on keys are explored that they name
 MANY_ENTANGLED = 300  # obligations of the alternatives of an object that is opened ahead
@@ -222,9 +223,11 @@ class Schemas(Subschemas):
             alone = [self.expand(atom).objects for atom in expr]
             if sum(_patterns_of(o[0]) for o in alone if isinstance(o, tuple) and o) > FEW_PATTERNS:
                 costly.append((expr[0], self.normal_form(expr)))
+        explored = 0
         for atom, form in costly:
             try:
-                explore_ahead(readable(form.string))
+                if explored < MAX_AHEAD:
+                    explored += explore_ahead(readable(form.string))
                 explore_ahead(form.number)
                 self._explore_keys(form)
             except BudgetError as error:
