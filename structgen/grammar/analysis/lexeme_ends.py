@@ -19,6 +19,7 @@ from structgen.kernels.grammar.records import LEXER_ENDINGS, LOOKAHEADS_VIOLATED
 from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
+STATES_PER_UNIT = 100  # lexer states that are looked at in a unit of work
 MANY_SETS = 500  # of ends of lexemes, which are no longer compared
 
 
@@ -136,18 +137,20 @@ class LexemeEnds:
             (t, w) for t, all_ in left.items() for w in self._fewest(all_)
         ]
         found: list[int] = self._queue[1 : 1 + int(self._queue[0, 0]), 0].tolist()
+        checkpoint(2 + len(found) // STATES_PER_UNIT)
         return found
 
     def _skipped(self, between: Between) -> list[Between]:
         """What can be there behind any number of ignored terminals."""
         found = self._around.get(between)
         if found is None:
-            found, known = [between], {between}
+            found = [between]
             for place in found:
                 checkpoint()
-                fresh = [b for t in self._ignored for b in self._read(place, t, skip=True)]
-                found += [b for b in dict.fromkeys(fresh) if b not in known]
-                known.update(fresh)
+                for terminal in self._ignored:
+                    for fresh in self._read(place, terminal, skip=True):
+                        if not any(self._leaves_more(one, fresh) for one in found):
+                            found.append(fresh)
             found = self._around[between] = self._least(found)
         return found
 
@@ -229,6 +232,13 @@ class LexemeEnds:
         for tops, lookaheads in found:
             by_tops.setdefault(tops, []).append(lookaheads)
         return [Between(tops, w) for tops, all_ in by_tops.items() for w in self._fewest(all_)]
+
+    def _leaves_more(self, one: Between, other: Between) -> bool:
+        """Whether one leaves all the ways to go on that another one does."""
+        if one.tops != other.tops or one.lookaheads in (0, other.lookaheads):
+            return one.tops == other.tops
+        record = self._automaton.record
+        return other.lookaheads != 0 and {*record(one.lookaheads)} <= {*record(other.lookaheads)}
 
     def _fewest(self, found: list[int]) -> list[int]:
         """Records of lookaheads that are minimal as sets."""
