@@ -65,6 +65,7 @@ from structgen.kernels.grammar.tables import (
     FIRST,
     GRAMMAR,
     GROUPS,
+    HEAP,
     IN,
     INT,
     LEX,
@@ -777,7 +778,8 @@ def walk_by_tops(t, p, at, row):  # type: ignore[no-untyped-def]
             return min(p.stack[tops], p.stack[some])
     p.sizes[WALKED], p.sizes[WALKED_FROM], p.sizes[STOPPED] = BY_TOPS, at, 0
     while i < p.tries[0, 2]:
-        if t.info[RECORDS] > p.sizes[BEGUN] + p.sizes[MANY_TOPS]:
+        begun = p.sizes[BEGUN]
+        if begun < t.info[RECORDS] and t.info[HEAP] - t.rec[begun, REC_START] > p.sizes[MANY_TOPS]:
             p.sizes[ONE_WAY] = 1  # here, and in other masks
         depth, byte, end = p.depth[i], numba.int64(p.byte[i]), numba.int64(p.end[i])
         before = p.stack[tops + depth - 1]

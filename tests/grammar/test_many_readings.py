@@ -212,7 +212,7 @@ def test_one_way_to_read_a_token_is_enough(spec: sg.Lark) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(masks, "PATIENCE", 0)
         patched.setattr(masks, "MANY_RECORDS", 100)
-        patched.setattr(masks, "MANY_TOPS", 500)
+        patched.setattr(masks, "MANY_TOPS", 5000)
         constraint, reader = sg.compile(spec, sg.Vocabulary(tokens, eos_ids=[0])), spec.automaton()
         state, at, records = constraint.start, reader.start, list[int]()
         for letter in "abcdefghhg":

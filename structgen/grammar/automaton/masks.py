@@ -35,7 +35,7 @@ PATIENCE = 1 << 13  # nodes read to make parts, before the trie is walked at onc
 ENOUGH = 1 << 14  # nodes; a part that takes as many to make is not made
 MANY_RECORDS = 1 << 10  # that one mask makes; from here on the tops of stacks are read first
 NEVER_MANY = 1 << 40  # records
-MANY_TOPS = 1 << 14  # records made for tops; from here on one way to read each token is tried first
+MANY_TOPS = 1 << 18  # ints in records of tops; from here on one way to read a token is tried first
 MOST_MODELS = 32  # states within lexemes whose rows serve others
 
 
