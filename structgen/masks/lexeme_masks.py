@@ -103,14 +103,6 @@ def _some_ends(ends: Any, at: npt.NDArray[np.int64]) -> Any:
     )
 
 
-def _is_broken(token: bytes) -> bool:
-    """Whether a token may end within a character, in UTF-8 or an escape."""
-    size = next((size for size, byte in enumerate(reversed(token), 1) if byte & 0xC0 != 0x80), 0)
-    lead = token[-size]
-    needed = 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
-    return size < needed or b"\\" in token
-
-
 class ByIdentity:
     """A lexer state as a key that is compared by identity.
 
@@ -412,8 +404,7 @@ class LexemeMasks:
         longer = shared.character_counts[embedded.role.escapes].most > free
         tokens = np.flatnonzero(unpack(row, 32 * len(row)) & shared.seldom_whole & longer)
         at = embedded.number(state) << 32 | engine.start & 0xFFFFFFFF
-        broken = [token for token in tokens.tolist() if _is_broken(text_of(token))]
-        forbid(row, [token for token in broken if engine.run(at, text_of(token))[0] < 0])
+        forbid(row, [token for token in tokens.tolist() if engine.run(at, text_of(token))[0] < 0])
 
     # -- what walks need ------------------------------------------------------------------------
 

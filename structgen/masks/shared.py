@@ -24,7 +24,6 @@ from structgen.masks.bitmask import pack
 from structgen.masks.mask_cache import LexiconCache
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.regular.byte_groups import groups as all_groups
-from structgen.regular.utf8 import LAST_ASCII
 from structgen.util.arrays import with_room
 from structgen.util.per_object import per_object
 
@@ -97,6 +96,11 @@ class Workspaces:
 
 def subtrees_of(nodes: Any, max_depth: int) -> Any:
     """What is at and below each node of a trie, as `Subtrees` of `kernels.trie.nodes`."""
+    return _described(nodes, max_depth)[0]
+
+
+def _described(nodes: Any, max_depth: int) -> tuple[Any, npt.NDArray[np.uint8]]:
+    """`subtrees_of`, and uint8[nodes]: how many bytes of a character are wanted behind each."""
     count, k = len(nodes.at), kernels("trie.nodes")
     found = k.Subtrees(
         at=np.zeros((count, 4), np.int64),
@@ -106,7 +110,7 @@ def subtrees_of(nodes: Any, max_depth: int) -> Any:
     stack = np.zeros(max_depth + 4, np.int64)
     left = np.zeros(count, np.uint8)
     kernels("trie.subtrees").describe_subtrees(nodes, all_groups(), found, left, stack)
-    return found
+    return found, left
 
 
 Masks = OrderedDict[tuple[Lexicon, Hashable], LexemeMask]
@@ -124,7 +128,7 @@ class SharedMasks:
     def __init__(self, trie: Trie, words: int) -> None:
         self.words = words
         self.nodes = trie.nodes
-        self.subtrees = subtrees_of(self.nodes, trie.max_depth)
+        self.subtrees, self._wanted = _described(self.nodes, trie.max_depth)
         k = kernels("trie.nodes")
         highest = int(self.subtrees.at[:, k.HEIGHT].max(initial=0))
         #: characters that a token has at most
@@ -161,13 +165,13 @@ class SharedMasks:
 
     @cached_property
     def seldom_whole(self) -> npt.NDArray[np.bool_]:
-        """bool[32 * words]: the tokens that end in a non-ASCII byte or have a backslash.
+        """bool[32 * words]: the tokens that end within a character, or have a backslash.
 
-        All others end with a whole character.
+        All others end with a whole character, also where characters are escaped.
         """
         k, at = kernels("trie.nodes"), self.nodes.at
         found = np.zeros(32 * self.words, np.bool_)
-        some = at[:, k.NODE_BYTE] > LAST_ASCII
+        some = self._wanted != 0
         for node in np.flatnonzero(at[:, k.NODE_BYTE] == ord("\\")).tolist():
             some[node : at[node, k.NODE_END]] = True
         tokens = at[some, k.NODE_TOKEN]

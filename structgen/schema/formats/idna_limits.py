@@ -157,20 +157,20 @@ class LabelLimit(_Limit):
 
     def spans(self) -> tuple[list[LabelLimit], Spans]:
         """See `SubAutomatonState`."""
-        ranges, asks = _ranges()
+        found = _ranges().copy()
         if self.number == _ANYTHING:
-            return [self], np.column_stack((ranges[:, :2], 0 * ranges[:, 2]))
-        to, index = np.unique(self._after(ranges[:, 2], asks), return_inverse=True)
-        found: Spans = np.column_stack((ranges[:, :2], index.astype(np.int32)))
-        return [*map(LabelLimit, to.tolist())], found if to[0] >= 0 else found[index > 0]
+            found[:, 2] = 0
+            return [self], found
+        to, index = np.unique(self._after(*_columns()), return_inverse=True)
+        found[:, 2] = index[found[:, 2]]
+        return [*map(LabelLimit, to.tolist())], found if to[0] >= 0 else found[found[:, 2] > 0]
 
     def moves(self) -> list[tuple[CharSet, LabelLimit]]:
         """See `SubAutomatonState`."""
         if self.number == _ANYTHING:
             return [(_ANY, self)]
-        sets, columns, asks = zip(*_sets(), strict=True)
-        after = zip(sets, self._after(np.array(columns), np.array(asks)).tolist(), strict=True)
-        return [(chars, LabelLimit(to)) for chars, to in after if to >= 0]
+        after = zip(_sets(), self._after(*_columns()).tolist(), strict=True)
+        return [(chars, LabelLimit(to)) for (chars, *_), to in after if to >= 0]
 
     def _after(self, columns: Array, asks: Array) -> Array:
         """The numbers behind characters of some columns; -1 for none."""
@@ -205,11 +205,17 @@ class _Labels(NamedTuple):
 
 
 @cache
-def _ranges() -> tuple[Spans, Array]:
-    """int32[k, 3]: the ranges of `_sets`, ascending, each with its column; and whether it asks."""
-    each = [(*pair, column, asks) for of, column, asks in _sets() for pair in of.ranges]
-    found = np.array(sorted(each), np.int32)
-    return found[:, :3], found[:, 3] != 0
+def _ranges() -> Spans:
+    """int32[k, 3]: the ranges of `_sets`, ascending, each with the place of its set."""
+    each = [(*pair, at) for at, (of, *_) in enumerate(_sets()) for pair in of.ranges]
+    return np.array(sorted(each), np.int32)
+
+
+@cache
+def _columns() -> tuple[Array, Array]:
+    """Of each of `_sets` its column, and whether the rules may ask for a letter behind it."""
+    _, columns, asks = zip(*_sets(), strict=True)
+    return np.array(columns), np.array(asks)
 
 
 @cache
