@@ -346,11 +346,11 @@ def begin_behind(t, p, count, pair, terminal_class):  # type: ignore[no-untyped-
     threads, RETURNS where what lies below may be among the tops, or a code.
     """
     terminal, byte_class = terminal_class >> 8, terminal_class & 255
-    if fixed(t, T_IGNORED, terminal) == 1:
-        return begin_on(t, p, count, pair, byte_class)
+    if fixed(t, T_IGNORED, terminal) == 1:  # rules may read it, too
+        count = begin_on(t, p, count, pair, byte_class)
     place, below, returns = goto(t, pair & LOW, terminal), pair >> 31 << 31, False
-    if place <= 0:
-        return place if place < 0 else count
+    if min(place, count) < 0 or place == 0:
+        return min(place, count) if min(place, count) < 0 else count
     level = numba.int64(t.heap[place])
     if level >= 0:
         returns = t.rec[level, ITEMS_NULLABLE] == 1
