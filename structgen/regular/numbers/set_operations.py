@@ -37,6 +37,7 @@ from structgen.regular.numbers.language import (
     conjunction,
     constraints_of,
     equal_to,
+    is_single,
     language_for,
     number_alternatives,
     spelled,
@@ -89,7 +90,8 @@ def number_intersection(*languages: Regex) -> Regex:
     decided = has_value(found)
     if decided is not None:
         found._nonempty = decided
-        return found if decided else EMPTY
+        single = constraints is not None and is_single(constraints)
+        return EMPTY if not decided else whole if single else found
     try:
         return EMPTY if intersect(_without_exponents(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:

@@ -24,8 +24,9 @@ from structgen.regular.numbers.language import (
 )
 
 MOST = 200_000  # numbers that are tried
+FEW = 100  # the same of numbers beyond 64 bits
 TOLD_BY_SPELLING = ("decimal", "integer")  # ranges that do not have all texts of a value
-FARTHEST = 1 << 61  # units from zero, so that kernels can compute with 64 bits
+FARTHEST = 1 << 61  # units from zero, so that 64 bits are enough
 
 Leaves = dict[Regex, NumberConstraints]
 Flags = npt.NDArray[np.bool_]
@@ -49,16 +50,18 @@ def has_value(language: Regex) -> bool | None:
             first = first if low is None else max(first, int(low / unit))
             last = last if high is None else min(last, int(high / unit))
             step = max(step, int(steps.get(part, 0) / unit))
-    if max(-first, last, period) >= FARTHEST:
-        return None
     first = -(-first // step) * step
-    tried = np.arange(first, min(last, first + MOST * step) + 1, step, dtype=np.int64)
+    far = max(-first, last, period) >= FARTHEST
+    end = min(last, first + (FEW if far else MOST) * step)
+    tried = (
+        np.array(range(first, end + 1, step), object) if far else np.arange(first, end + 1, step)
+    )
     for between in (False, True):
         held = {x: _fitting(c, unit, tried, between=between) for x, c in leaves.items()}
         if len(tried) and _holds(language, held).any():
             return True
     by_value = all(c.spelling not in TOLD_BY_SPELLING for c in leaves.values())
-    return False if by_value and last <= first + MOST * step else None
+    return False if by_value and end == last else None
 
 
 def _collect(node: Regex, leaves: Leaves) -> bool:

@@ -202,7 +202,8 @@ def _implications(s: Subschema) -> list[NormalForm] | None:
     with the negations of all before it.
     """
     conditions, demands = [], []
-    schema, path = s.schema, ()
+    schema: Any = s.schema
+    path: tuple[str, ...] = ()
     while _is_link(schema) or not path:
         conditions.append(s.normal_form(schema["if"], *path, "if"))
         then = s.normal_form(schema["then"], *path, "then") if "then" in schema else ANYTHING
