@@ -924,7 +924,8 @@ def test_whether_a_value_is_left_is_found_by_trying(
     parts: list[tuple[Fraction, Any, Any, bool]],
 ) -> None:
     """Among numbers that are multiples of some, between ends, and not of others."""
-    wanted, barred = [spellings(multiple_of=[1])], []
+    wanted: list[Regex] = [spellings(multiple_of=[1])]
+    barred: list[Regex] = []
     for step, low, high, how in parts:
         made = number_language(multiple_of=[step], minimum=low, maximum=high)
         (wanted if how else barred).append(made)

@@ -281,6 +281,8 @@ class JsonRules:
         self, vector: Vector, role: Scalar, frame: JsonFrame
     ) -> Iterator[tuple[Expression, Hashable]]:
         """Strings (behind their first quote) or numbers, by the languages that they are in."""
+        if frame.by_value is not None:
+            self._refuse(frame, "", "too many alternatives have to be told apart")
         quoted, atoms = role.quoted, self._atoms_of(frame)
         stem, spelled = ("string", self._spelled) if quoted else ("number", chars)
         end = Text(literal('"')) if quoted else NOTHING

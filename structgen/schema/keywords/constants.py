@@ -18,7 +18,8 @@ from structgen.schema.values import Written, written
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
 MOST_SPELLED = 2000  # runs up to which numbers may come in any spelling
-LARGE = 10**21  # whole numbers from here on are in no run
+PLAIN_DIGITS = 21
+LARGE = 10**PLAIN_DIGITS  # whole numbers from here on are in no run
 
 
 def constants(
@@ -70,7 +71,7 @@ def _constant_numbers(schemas: Subschemas, numbers: list[Any], is_plain: bool) -
     ordered = sorted(values)
     runs = [*_runs(ordered)]
     if is_plain or len(runs) > MOST_SPELLED:
-        yield words(text for value in ordered for text in _plain_texts(values[value]))
+        yield words(text for number in numbers for text in _plain_texts(number))
         return
     for begin, end, step in runs:
         if step:
@@ -85,6 +86,8 @@ def _constant_numbers(schemas: Subschemas, numbers: list[Any], is_plain: bool) -
 
 def _exact(number: float | Decimal) -> Fraction | int:
     """The value of a number."""
+    if type(number) is Decimal and number.adjusted() < PLAIN_DIGITS and number == int(number):
+        return int(number)
     return number if type(number) is int and -LARGE < number < LARGE else to_fraction(number)
 
 

@@ -33,6 +33,7 @@ from structgen.schema.normal_form.expressions import (
     Expr,
     OneOf,
     Unsatisfiable,
+    is_one_of,
 )
 from structgen.schema.normal_form.forms import (
     NOTHING,
@@ -53,6 +54,7 @@ MAX_EXPLORED = 4  # alternatives of an object whose key patterns are explored a 
 MANY_CLAUSES = 16  # from which on keys are explored that they name
 MANY_ENTANGLED = 300  # obligations of the alternatives of an object that is opened ahead
 MAX_OPENED = 16  # objects that are opened ahead
+MAX_FIRST = 4  # keys of listed objects that come first in what is explored
 SOME_PATTERNS = 3  # key patterns of an object that is opened ahead
 FEW_PATTERNS = 4  # key patterns that cannot take long beside each other
 MAX_SCALARS = 1024  # normal forms of simple scalar schemas that the process remembers
@@ -244,7 +246,9 @@ class Schemas(Subschemas):
         if len(alternatives) > MAX_EXPLORED:
             obligations = sum(len(o.groups) + len(o.clauses) for o in form.objects)
             if obligations >= MANY_ENTANGLED and len(self.explored) < MAX_OPENED:
-                self.explored.append((form, None))
+                listed = alternatives[0].required if all(map(_is_constant, alternatives)) else ()
+                first: tuple[str | None, ...] = listed[:MAX_FIRST] or (None,)
+                self.explored += [(form, key) for key in first]
             return
         if not any(_patterns_of(o) or len(o.clauses) >= MANY_CLAUSES for o in alternatives):
             return
@@ -290,6 +294,12 @@ def _shared_children(form: NormalForm) -> Iterator[Expr]:
     for o in form.objects if isinstance(form.objects, tuple) else ():
         names = Counter(name for group in o.groups for name in group.named) if o.groups[1:] else {}
         yield from (object_child(o, name) for name, count in names.items() if count > 1)
+
+
+def _is_constant(o: ObjectAlt) -> bool:
+    """Whether an alternative is a single object, as `enum` lists them."""
+    children = [child for group in o.groups for child in group.named.values()]
+    return bool(children) and all(map(is_one_of, children))
 
 
 def _patterns_of(o: ObjectAlt) -> int:

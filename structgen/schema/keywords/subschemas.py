@@ -28,7 +28,7 @@ from structgen.regular.syntax.pattern import parse
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.lexicon import prepare_fractional
 from structgen.schema.normal_form.combination import Where, conjunction
-from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, OneOf
+from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, OneOf, is_one_of
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.normal_form.listings import excludes_listing, is_listing, listed
 from structgen.schema.normal_form.logic import negated
@@ -51,6 +51,16 @@ class Union(NamedTuple):
     """The value of an atom: all that fits at least one of several expressions."""
 
     exprs: tuple[Expr, ...]
+
+
+def _joined(exprs: tuple[Expr, ...]) -> Atom | None:
+    """One list for several; None where one of them is something else, or spelled otherwise."""
+    if not all(map(is_one_of, exprs)) or len({expr[0].value.is_plain for expr in exprs}) > 1:
+        return None
+    first = exprs[0][0]
+    values = tuple(value for expr in exprs for value in expr[0].value.values)
+    allowed = frozenset[Value]().union(*(expr[0].allowed or () for expr in exprs))
+    return Atom(OneOf(values, first.value.is_plain), first.place, allowed)
 
 
 class Subschemas(ABC):
@@ -254,7 +264,7 @@ class Subschemas(ABC):
         if len(some) < 2:
             return some[0] if some else FALSE
         if some not in self._unions:
-            self._unions[some] = (Atom(Union(some), some[0][0].location),)
+            self._unions[some] = (_joined(some) or Atom(Union(some), some[0][0].location),)
         return self._unions[some]
 
     def negated_form(

@@ -22,7 +22,7 @@ from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.costs import known_cost
 from structgen.schema.normal_form.forms import NormalForm
-from structgen.schema.values import Value, members
+from structgen.schema.values import Value, data_of, members
 
 
 class Thread(NamedTuple):
@@ -54,11 +54,12 @@ class JsonFrame(Frame):
     texts_compared: whether a string must not have come before (see `ItemProgress`).
     item: for an array just opened, the frame for its first item; None if there can be none.
     others: the languages of keys without a name that may come next, one per key class.
+    by_value: where a scalar of a long list comes next, the threads that each leaves alive.
     """
 
     __slots__ = (
-        "captured", "captures_child", "item", "key", "kind", "others", "stage", "texts_compared",
-        "threads", "vector",
+        "by_value", "captured", "captures_child", "item", "key", "kind", "others", "stage",
+        "texts_compared", "threads", "vector",
     )  # fmt: skip
 
     def __init__(self, kind: str, stage: str) -> None:
@@ -74,6 +75,7 @@ class JsonFrame(Frame):
         self.item: JsonFrame | None = None
         self.captured = self.captures_child = self.texts_compared = False
         self.others: tuple[Regex, ...] = ()
+        self.by_value: dict[Value, tuple[Thread, ...]] | None = None
 
 
 def after_child(t: Thread, mask: int) -> Thread:
@@ -160,6 +162,16 @@ def remaining(stack: Below, costs: Matchers) -> int:
         return 0
     if frame.kind == "root":
         return known_cost(costs.of_form(frame.vector[0]))
+    if frame.by_value is not None:
+        listed = frame.by_value.items()
+        return (
+            costs.gap
+            + int(frame.kind == "object")
+            + min(
+                _written(value) + min(_behind(stack, t) for t in threads)
+                for value, threads in listed
+            )
+        )
     if frame.stage == "value":
         ways = [(form, _after(stack, need)) for need, form in enumerate(frame.vector)]
         for observed, after in _fitting_all(stack):
@@ -177,11 +189,26 @@ def remaining(stack: Below, costs: Matchers) -> int:
     return min(sizes) + (frame.stage == "next")
 
 
+def _written(value: Value) -> int:
+    """Bytes of the shortest text of a scalar, about."""
+    data = data_of(value)
+    return len(json.dumps(data, ensure_ascii=False, default=str).encode())
+
+
+def _behind(stack: Below, t: Thread) -> int:
+    """Fewest bytes after a scalar that leaves a thread alive."""
+    outer = 0 if stack.below is None else _after(stack.below, t.owner)
+    size: int = t.matcher.cost(t.progress, False)
+    return size + outer
+
+
 def least_behind(stack: Below) -> int:
     """A lower bound on what remains after any action in the innermost frame."""
     frame = stack.frame
     if frame.kind in {"root", "end"}:
         return 0
+    if frame.by_value is not None:
+        return min(_behind(stack, t) for threads in frame.by_value.values() for t in threads)
     if frame.stage == "value":
         ways = [_after(stack, need) for need in range(len(frame.vector))]
         return min((*ways, *(after for _, after in _fitting_all(stack))))

@@ -6,6 +6,7 @@
 | ("value", mask) | a scalar; bit i of the mask is set if it fits form i of the vector |
 | ("item", mask) | the same, and its value is captured: items of the array are compared |
 | ("once", mask) | a string that must not have come before in the same array |
+| ("listed", mask) | one of many listed scalars; the machine needs its text |
 | ("key", name) | a key that is one of the names of the object |
 | ("other", mask) | another key, in the languages of the mask; the machine needs its text |
 | ("free", mask) | the same, whose text is only needed to refuse it when it comes again |
@@ -88,7 +89,7 @@ def value_start(
         punctuation.append((ord('"'), Text(languages, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)
-    found = [comparable(form.number) if captured else form.number for form in vector]
+    found = [comparable(form.number) if kind == "item" else form.number for form in vector]
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
@@ -113,6 +114,11 @@ def _each_once(vector: tuple[Regex, ...]) -> tuple[tuple[Regex, ...], tuple[int,
 def comparable(number: Regex) -> Regex:
     """The numbers of a language whose values can be compared exactly (see `spellings`)."""
     return number_intersection(number, spellings(minimum=1))
+
+
+def listed_start(form: NormalForm, layout: Layout, closing: bool) -> LexState:
+    """The lexer state before one of many listed scalars, or before `]` if `closing`."""
+    return value_start((scalars_of(form),), "]" * closing, layout, ("listed", "listed"))
 
 
 @lru_cache(maxsize=1024)

@@ -37,6 +37,7 @@ from structgen.automata.pushdown.machine import (
 from structgen.regular.lazy_dfa.automaton import explore_vector_ahead
 from structgen.regular.regex import Regex
 from structgen.regular.words import WordRange, word_range
+from structgen.schema.arrays.matcher import ArrayMatcher
 from structgen.schema.machine.frames import (
     JsonFrame,
     Thread,
@@ -57,6 +58,7 @@ from structgen.schema.machine.lexemes import (
     before_lexeme,
     before_member,
     key_start,
+    listed_start,
     scalar_start,
     scalars_of,
     strings_read,
@@ -65,21 +67,23 @@ from structgen.schema.machine.lexemes import (
 )
 from structgen.schema.machine.unique_item_start import AT_ONCE, unique_item_start
 from structgen.schema.matchers import Matchers
-from structgen.schema.normal_form.expressions import Expr
+from structgen.schema.normal_form.expressions import Expr, is_one_of
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.normal_form.progress import Transition
 from structgen.schema.objects.key_classes import KeyClass, written_key
-from structgen.schema.values import Value, scalar
+from structgen.schema.values import Members, Value, scalar
 
 # what the text of a lexeme is needed for, by kind of its terminal
 _TEXT_NEEDS = {
     "later": TEXT_READ,
     "other": TEXT_READ,
+    "listed": TEXT_READ,
     "item": TEXT_CAPTURED,
     "free": TEXT_COMPARED,
     "once": TEXT_COMPARED,
 }
 _NOTHING_READ = Fork(())
+FEW_LISTED = 16  # scalars that are told apart by what languages they are in
 
 
 class JsonMachine(Machine[JsonFrame]):
@@ -173,6 +177,8 @@ class JsonMachine(Machine[JsonFrame]):
                 return self._close(self._awaiting(frame), value, once=kind == "once")
             if kind == "free":
                 return self._unnamed_key(frame, value)
+            if kind == "listed":
+                return self._close_listed(self._awaiting(frame), scalar(text))
             return goto(self._key(frame, value if kind == "key" else unquoted(text)))
         if terminal == ",":
             return goto(self._comma(frame))
@@ -251,6 +257,11 @@ class JsonMachine(Machine[JsonFrame]):
         after = self._frame(frame.kind, "after", threads, captured=frame.captured)
         return NewText(after, frame.captures_child) if once else Goto(after, frame.captures_child)
 
+    def _close_listed(self, frame: JsonFrame, value: Value) -> Goto | None:
+        """The action after a scalar of a long list."""
+        alive = (frame.by_value or {}).get(value)
+        return None if alive is None else Goto(self._frame(frame.kind, "after", alive))
+
     def _comma(self, frame: JsonFrame) -> JsonFrame | None:
         """The frame after a comma; None if nothing may follow."""
         if frame.kind == "array":
@@ -298,6 +309,9 @@ class JsonMachine(Machine[JsonFrame]):
         """The frame that waits for a child: the vector of what the threads want of it."""
         if not taken:
             return None
+        listed = self._await_listed(frame, taken) if len(taken) > FEW_LISTED else None
+        if listed is not None:
+            return listed
         forms: dict[NormalForm, int] = {}
 
         def index(child: Expr) -> int:
@@ -309,6 +323,41 @@ class JsonMachine(Machine[JsonFrame]):
 
         threads = tuple(dict.fromkeys(waiting(t, transition) for t, transition in taken))
         return self._frame(frame.kind, "value", threads, tuple(forms), frame.captured, key)
+
+    def _await_listed(
+        self, frame: JsonFrame, taken: list[tuple[Thread, Transition]]
+    ) -> JsonFrame | None:
+        """The same where each thread wants one of a few scalars: they are told apart by the value.
+
+        So they are where many objects are listed. None where other values may come, or it does not
+        help, or the value is needed later.
+        """
+        plain = frame.kind == "object" or all(type(t.matcher) is ArrayMatcher for t, _ in taken)
+        if not plain or frame.captured or frame.captures_child or self._layout.surrogates:
+            return None
+        by_value: dict[Value, dict[Thread, None]] = {}
+        for t, transition in taken:
+            if not is_one_of(transition.child) or transition.observed:
+                return None
+            progress = t.matcher.resolve(transition.after, ())
+            alive = Thread(t.owner, t.matcher.reduced(progress), progress)
+            for value in transition.child[0].allowed or ():
+                if isinstance(value, tuple | Members):
+                    return None
+                by_value.setdefault(value, {})[alive] = None
+        if len(by_value) <= FEW_LISTED:
+            return None
+        threads = tuple(dict.fromkeys(t for alive in by_value.values() for t in alive))
+        wanted = tuple(dict.fromkeys(transition.child for _, transition in taken))
+        form = self._normal_form_of(self._costs.union(wanted))
+        known = (frame.kind, "listed", threads, form)
+        found = self._frames.get(known)
+        if found is None:
+            found = self._frames[known] = JsonFrame(frame.kind, "value")
+            found.threads, found.vector = threads, (form,)
+            found.by_value = {value: tuple(alive) for value, alive in by_value.items()}
+            self._begin(found)
+        return found
 
     def _awaiting(self, frame: JsonFrame) -> JsonFrame:
         """The frame that waits for a value: of an array just opened, that for its first item."""
@@ -364,7 +413,8 @@ class JsonMachine(Machine[JsonFrame]):
             else:
                 frame.entry = before_lexeme(layout.head if frame.kind == "root" else layout.inner)
             frame.lexeme = self._value_start(frame, closing=False)
-            frame.opens = None if frame.captures_child else frame.vector
+            by_text = frame.captures_child or frame.by_value is not None
+            frame.opens = None if by_text else frame.vector
         elif frame.stage == "next":
             frame.entry = before_lexeme(layout.inner) or AT_ONCE
             item = self._item(frame)
@@ -442,6 +492,9 @@ class JsonMachine(Machine[JsonFrame]):
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:
         """The lexer state before a value of a frame, or before `]` when `closing`."""
         vector = frame.vector
+        if frame.by_value is not None:
+            frame.only_scalar = not closing
+            return listed_start(vector[0], self._layout, closing)
         plain = not (closing or frame.captures_child or frame.texts_compared)
         if plain and len(vector) == 1 and not (vector[0].arrays or vector[0].objects):
             frame.only_scalar = True

@@ -134,6 +134,11 @@ def conjoin(*parts: Expr) -> Expr:
     return tuple(dict.fromkeys(atom for part in parts for atom in part))
 
 
+def is_one_of(expr: Expr) -> bool:
+    """Whether an expression is just a list of values."""
+    return len(expr) == 1 and isinstance(expr[0].value, OneOf)
+
+
 def contradictory(expr: Expr) -> bool:
     """Whether nothing fits an expression, as far as is seen without expanding it."""
     if any(atom is FALSE[0] or atom.negation in expr for atom in expr):

@@ -270,17 +270,21 @@ def chained(conditions: list[dict[str, Any]], last: Any) -> dict[str, Any]:
     return {"type": "object", **found}
 
 
-CHAIN = [
+CHAIN: list[dict[str, Any]] = [
     {
         "if": {"properties": {"kind": {"const": step}}, **({"required": ["kind"]} if i else {})},
         "then": {"properties": {"run": {"type": "integer", "minimum": i}}, "required": ["run"]},
     }
     for i, step in enumerate(STEPS)
 ]
-OPTIONAL = [
+OPTIONAL: list[dict[str, Any]] = [
     {**condition, "if": {"properties": condition["if"]["properties"]}} for condition in CHAIN
 ]
-OTHERS = [*CHAIN[:3], {"if": {"properties": {"run": {"minimum": 5}}}, "then": False}, *CHAIN[3:]]
+OTHERS: list[dict[str, Any]] = [
+    *CHAIN[:3],
+    {"if": {"properties": {"run": {"minimum": 5}}}, "then": False},
+    *CHAIN[3:],
+]
 
 
 @pytest.mark.parametrize("order", ["any", "declared"])
