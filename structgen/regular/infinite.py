@@ -177,7 +177,7 @@ def every_prefix_is_infinite(language: Regex) -> bool:
     whole = intersect(*parts)
     if _leaves_some_letter(parts) or _is_filled_up(whole):
         return True
-    if any(map(is_vast, whole.parts if isinstance(whole, And) else (whole,))):
+    if _is_about_formats(whole):
         return False  # it has too many states to find out
     todo = [whole]
     seen: set[Regex] = set()
@@ -195,6 +195,13 @@ def every_prefix_is_infinite(language: Regex) -> bool:
             return False  # some prefix has finitely many words
         todo.extend(after)
     return True
+
+
+def _is_about_formats(node: Regex) -> bool:
+    """Whether a language has a format with endless states among its parts."""
+    if isinstance(node, And | Alt):
+        return not node.plain and any(map(_is_about_formats, node.parts))
+    return _is_about_formats(node.body) if isinstance(node, Not) else is_vast(node)
 
 
 def _is_filled_up(language: Regex) -> bool:

@@ -48,6 +48,7 @@ from structgen.regular.lazy_dfa.automaton import (
     vector_automaton,
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
+from structgen.regular.lazy_dfa.format_vectors import FormatVector
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
 from structgen.regular.numbers.language import constraints_of
@@ -238,7 +239,11 @@ class EmbeddedVectorDfa(EmbeddedDfa):
     """An embedded DFA that reads several expressions side by side."""
 
     def __init__(
-        self, automaton: VectorAutomaton | VectorProduct, text: Text, q: int, place: int
+        self,
+        automaton: VectorAutomaton | VectorProduct | FormatVector,
+        text: Text,
+        q: int,
+        place: int,
     ) -> None:
         """See `EmbeddedDfa`."""
         super().__init__(automaton, text, q, place)

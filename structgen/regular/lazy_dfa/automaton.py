@@ -30,6 +30,7 @@ found one by one in Python:
   or of the alternatives of a union.
 - `BesideAutomaton`: an automaton of this kind, and what else must hold.
 - `ComplementAutomaton`: all texts but those of a format.
+- `FormatVector`: a format and plain expressions, where a text is read in several.
 - `LessWordsAutomaton`: any other automaton, without some listed texts.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
@@ -84,6 +85,7 @@ from structgen.regular.lazy_dfa.counters import (
     without_redundant_bounds,
     without_words,
 )
+from structgen.regular.lazy_dfa.format_vectors import FormatVector, format_in
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
 from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
@@ -223,7 +225,7 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
     return None if regex.longest == 0 or regex is ANY else _cache.of(regex)
 
 
-def vector_automaton(vector: Vector) -> VectorAutomaton | VectorProduct | None:
+def vector_automaton(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector | None:
     """One DFA that reads several expressions side by side; None where none can be built."""
     with contextlib.suppress(TooLargeError):
         found: Any = _cache.of(vector)
@@ -306,7 +308,7 @@ def explore_vector_ahead(vector: Vector, *, of_keys: bool = False) -> None:
         return
     with automaton.lock:
         if not automaton.known:
-            automaton.explore_near(SOME_AHEAD)
+            automaton.explore_near(FEW_AHEAD if automaton.is_slow else SOME_AHEAD)
             if isinstance(automaton, VectorProduct):
                 automaton.sprawls = automaton.size > MOST_AHEAD
         if isinstance(automaton, VectorProduct):
@@ -362,10 +364,14 @@ def table_of(regex: Regex) -> TableAutomaton:
     return found
 
 
-def _joined(vector: Vector) -> VectorAutomaton | VectorProduct:
+def _joined(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector:
     """One automaton that reads several expressions. Raises TooLargeError."""
     with contextlib.suppress(TooLargeError):
         return VectorAutomaton(vector)
+    found = format_in(vector)
+    base = None if found is None else automaton_of(found[0])
+    if found is not None and base is not None:
+        return FormatVector(vector, base, found, block_of)
     if is_better_apart(vector) or all(map(is_nearly_plain, vector)):
         raise TooLargeError
     return VectorProduct(vector, block_of)

@@ -116,7 +116,7 @@ class VectorAutomaton(PositionAutomaton):
         states, known = self.states[begin:end], {EMPTY: np.zeros(end - begin, np.bool_)}
         for part, at in self._places.items():
             known[part] = states[:, at >> 6] >> np.uint64(at & 63) & np.uint64(1) != 0
-        return self.outcomes.codes(np.array([_fits(x, known) for x in self._vector]).T)
+        return self.outcomes.codes(np.array([fits(x, known) for x in self._vector]).T)
 
     def _grow_and_find(self, state: int, count: int) -> None:
         known = self.found
@@ -185,7 +185,7 @@ def parts_of(vector: Vector) -> tuple[list[Regex], bool]:
     for unions in (False, True):  # whole unions mean fewer parts
         found: dict[Regex, None] = {}
         for language in vector:
-            _take_apart(language, found, unions=unions)
+            take_apart(language, found, unions=unions)
         found.pop(EMPTY, None)
         if not all(part.plain for part in found) or not _is_clear(found):
             continue
@@ -254,28 +254,28 @@ def _rules_out_many(language: Regex) -> bool:
     return isinstance(language, Not) and language.body.longest == INFINITE
 
 
-def _take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
+def take_apart(node: Regex, parts: dict[Regex, None], *, unions: bool) -> None:
     """Collect the parts of an expression. unions: whether small plain ones are taken apart."""
     if isinstance(node, Not):
-        _take_apart(node.body, parts, unions=unions)
+        take_apart(node.body, parts, unions=unions)
     elif isinstance(node, And) or (
         isinstance(node, Alt) and (not node.plain or (unions and len(node.parts) <= FEW_PARTS))
     ):
         for part in node.parts:
-            _take_apart(part, parts, unions=unions)
+            take_apart(part, parts, unions=unions)
     else:
         parts[node] = None
 
 
-def _fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
+def fits(node: Regex, known: Mapping[Regex, Array]) -> Array:
     """bool[n]: whether each text is in an expression, given for each part whether it is in it."""
     if node in known:
         return known[node]
     if isinstance(node, Not):
-        return ~_fits(node.body, known)
+        return ~fits(node.body, known)
     joined: Any = np.logical_and if isinstance(node, And) else np.logical_or
     parts: Sequence[Regex] = getattr(node, "parts", ())
-    found: Array = joined.reduce([_fits(part, known) for part in parts])
+    found: Array = joined.reduce([fits(part, known) for part in parts])
     return found
 
 
@@ -313,7 +313,7 @@ def _dies(vector: Vector, parts: Iterable[Regex]) -> bool | None:
 def _some(vector: Vector, known: Mapping[Regex, Array]) -> Array:
     """bool[n]: whether each text is in some language, given the parts it is in."""
     known = {**known, ANY: np.ones(len(known[EMPTY]), np.bool_)}
-    found: Array = np.logical_or.reduce([_fits(language, known) for language in vector])
+    found: Array = np.logical_or.reduce([fits(language, known) for language in vector])
     return found
 
 
