@@ -173,6 +173,34 @@ def test_terminals_carry_what_decides_lark_s_order() -> None:
         assert terminal.text == (pattern.value if pattern.type == "str" else None)
 
 
+PIECES = [
+    '"a"', '"|"', '"3}"', '"*"', "/a|b/", "/[a|]/", "/a{2/", "/,3}/", "/a{0,3}/", "/x*/", r"/\|/",
+    "/(a|bc)/", r"/(a)\1/", r"/\0/", '"0"', "/(?!a)b/", "/./s", "/ab/i", "/a+?/",
+]  # fmt: skip
+
+
+@given(
+    st.recursive(
+        st.sampled_from(PIECES),
+        lambda inner: (
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({' '.join(parts)})")
+            | st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({'|'.join(parts)})")
+            | st.tuples(inner, st.sampled_from("?*+") | st.just("~2")).map("".join)
+        ),
+        max_leaves=6,
+    )
+)
+def test_widths_of_what_is_joined_are_those_that_lark_finds(joined: str) -> None:
+    """They order alternatives, and terminals."""
+    text = f'start: T\nT: "q" ({joined} | "r")\n'
+    try:
+        [theirs] = LarkParser(text, lexer="basic").terminals
+        [ours] = Lark(text).rules().terminals.values()
+    except (GrammarError, BudgetError, UnsupportedSchemaError, LarkError):
+        assume(False)
+    assert ours.max_width == theirs.pattern.max_width
+
+
 def test_messages_name_terminals_as_they_are_written() -> None:
     """A literal shows itself, a terminal its name."""
     shown = {

@@ -13,7 +13,9 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from re import _constants as sre
+from re import _parser as sre_parser
 from typing import Any
 
 from lark import GrammarError as LarkGrammarError
@@ -74,6 +76,11 @@ _WORD = re.compile(r"\w+")
 _TERMINAL = re.compile(r"\s*(_?[A-Z][A-Z_0-9]*)(?:\.-?[0-9]+)?\s*:.*")
 _RANGE = re.compile(r"\[(.)-(.)\]")
 _ANY_CASE = frozenset("i")  # the flags of a literal without case
+_COUNTS = {"?": (0, 1), "*": (0, OPEN), "+": (1, OPEN)}
+_COUNT = re.compile(r"\{\d*,?\d*\}")
+#: what may mean something else where more stands before or behind: alternatives, references, counts
+_AMONG_OTHERS = re.compile(r"[|{]|\\[0-9]|\(\?")
+_WIDEST = int(getattr(sre_parser, "MAXWIDTH", sre.MAXREPEAT))  # as `re` has it
 MAX_INSTANCES = 20_000  # of rules with a parameter, and of templates
 _INSTANCE = re.compile(r"::|\{")  # behind the name of a rule with a parameter, or a template
 
@@ -222,20 +229,37 @@ class _ToSymbols(_LARK.PrepareAnonTerminals, _LARK.ApplyTemplates):  # type: ign
 
 
 class _ToPattern(_LARK.TerminalTreeToPattern):  # type: ignore[misc]  # Lark is not typed
-    """Lark's joining of the pieces of a terminal into one pattern, with open counts."""
+    """Lark's joining of the pieces of a terminal into one pattern, with open counts.
+
+    What a pattern was made of is noted, so that its widths are known without parsing it.
+    """
+
+    def expansion(self, parts: list[Any]) -> Any:
+        """See Lark's."""
+        found = super().expansion(parts)
+        if len(parts) > 1 and all(map(_stands_for_itself, parts)):
+            found.made_of = _in_a_row, parts
+        return found
 
     def expansions(self, parts: list[Any]) -> Any:
         """See Lark's, which orders the alternatives by their widths."""
         for part in parts if len(parts) > 1 else ():
             _measure(part)
-        return super().expansions(parts)
+        found = super().expansions(parts)
+        if len(parts) > 1:
+            found.made_of = _either, parts
+        return found
 
     def expr(self, parts: list[Any]) -> Any:
         """See Lark's."""
-        if len(parts) == 4 and int(parts[3]) == OPEN:
-            inner = parts[0]
-            return PatternRE(f"(?:{inner.to_regexp()}){{{int(parts[2])},}}", inner.flags)
-        return super().expr(parts)
+        inner, operator = parts[0], str(parts[1])
+        low, high = _COUNTS.get(operator) or (int(parts[2]), int(parts[-1]))
+        if len(parts) == 4 and high == OPEN:
+            found: Any = PatternRE(f"(?:{inner.to_regexp()}){{{low},}}", inner.flags)
+        else:
+            found = super().expr(parts)
+        found.made_of = partial(_times, low, high), [inner]
+        return found
 
 
 class _Reader:
@@ -730,18 +754,51 @@ def _max_width(pattern: Pattern, language: Regex) -> int:
 
 
 def _measure(pattern: Pattern) -> None:
-    """Note a pattern's widths in it, as Lark does, by the tree that its language is made of, too.
+    """Note a pattern's widths in it, as Lark does, by those of what it was made of if it can.
 
     Lark parses it once more for them; what `re` does not read is left to Lark.
     """
-    if isinstance(pattern, PatternRE) and pattern._width is None:
-        text = pattern.to_regexp()
-        keyword = KEYWORD.fullmatch(text)
-        if keyword is not None:
-            pattern._width = [len(keyword[2])] * 2
-            return
-        with suppress(re.error, OverflowError):
-            pattern._width = [int(width) for width in parsed(text).getwidth()]
+    if not isinstance(pattern, PatternRE) or pattern._width is not None:
+        return
+    joined, parts = getattr(pattern, "made_of", (None, ()))
+    for part in parts:
+        _measure(part)
+    if joined is not None and all(isinstance(p, PatternStr) or p._width for p in parts):
+        pattern._width = joined([(p.min_width, p.max_width) for p in parts])
+        return
+    text = pattern.to_regexp()
+    keyword = KEYWORD.fullmatch(text)
+    if keyword is not None:
+        pattern._width = [len(keyword[2])] * 2
+        return
+    with suppress(re.error, OverflowError):
+        pattern._width = [int(width) for width in parsed(text).getwidth()]
+
+
+def _stands_for_itself(pattern: Pattern) -> bool:
+    """Whether a pattern means the same among others, which Lark writes without parentheses."""
+    if isinstance(pattern, PatternStr) or pattern.flags or hasattr(pattern, "made_of"):
+        return True
+    plain = _COUNT.sub("", pattern.value)
+    return plain[:1] not in "*+?{" and not _AMONG_OTHERS.search(plain)
+
+
+def _in_a_row(widths: list[tuple[int, int]]) -> list[int]:
+    """The widths of a concatenation."""
+    return [min(sum(widths_of), _WIDEST) for widths_of in zip(*widths, strict=True)]
+
+
+def _either(widths: list[tuple[int, int]]) -> list[int]:
+    """The widths of an alternation."""
+    least, most = zip(*widths, strict=True)
+    return [min(least), max(most)]
+
+
+def _times(low: int, high: int, widths: list[tuple[int, int]]) -> list[int]:
+    """The widths of a repetition."""
+    [(least, most)] = widths
+    widest = _WIDEST if high == OPEN and most else most * high
+    return [min(low * least, _WIDEST), min(widest, _WIDEST)]
 
 
 def _matches(pattern: Pattern) -> Matches:
