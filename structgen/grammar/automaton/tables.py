@@ -252,8 +252,10 @@ def _joined(automata: list[Automata], laid: bool) -> tuple[Any, Any, Any, dict[s
         return np.ascontiguousarray(np.concatenate([before, shifted]), np.int32)
 
     sinks = np.repeat(np.array([[0], [1]], np.int32), len(columns), axis=1)
-    nexts = side_by_side([a.next[:, columns] for a in automata], state_at, 0, sinks[:0])
-    lookahead = side_by_side([a.lookahead[2:, columns] for a in automata], lookahead_at, 2, sinks)
+    nexts = side_by_side([a.next.take(columns, axis=1) for a in automata], state_at, 0, sinks[:0])
+    lookahead = side_by_side(
+        [a.lookahead[2:].take(columns, axis=1) for a in automata], lookahead_at, 2, sinks
+    )
     violated_at_end: list[Any] = [[False, True], *(a.violated_at_end[2:] for a in automata)]
     none = np.zeros(0, np.int32)
     states = {
