@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from structgen.errors import BudgetError
 from structgen.regular.lone_surrogates import with_stand_ins
 from structgen.regular.numbers.language import Spelling, equal_to, number_language, to_fraction
 from structgen.regular.regex import Regex, alt, matches, words
@@ -18,6 +19,7 @@ from structgen.schema.values import Written, written
 NUMBERS = (int, float, Decimal)
 RUN = 3  # whole numbers at equal distances from which on they are one language
 MOST_SPELLED = 2000  # runs up to which numbers may come in any spelling
+MAX_NESTED = 10_000  # arrays and objects in one list
 PLAIN_DIGITS = 21
 LARGE = 10**PLAIN_DIGITS  # whole numbers from here on are in no run
 
@@ -35,8 +37,15 @@ def constants(
     if kinds == {int} and len(values) == 1 and schemas.natural:  # as in lists of objects
         return NormalForm(number=_constant_number(schemas, values[0]))
     numbers = [v for v in values if isinstance(v, NUMBERS) and not isinstance(v, bool)]
-    nested = any(isinstance(v, list | dict) for v in values)
+    nested = sum(isinstance(v, list | dict) for v in values)
     at = location() if nested else ""
+    if nested > MAX_NESTED:
+        raise BudgetError(
+            f"{nested} arrays and objects are listed",
+            location=at,
+            expected=f"at most {MAX_NESTED}",
+            hint="list the values of each key or item instead",
+        )
     plain = is_plain or len(values) > MOST_SPELLED
     return NormalForm(
         any(v is None for v in values),

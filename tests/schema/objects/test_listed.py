@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.errors import BudgetError
+from structgen.schema.keywords.constants import MAX_NESTED
 from structgen.schema.machine import machine as machine_module
 from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.machine.machine import FEW_LISTED, JsonMachine
@@ -103,3 +105,11 @@ def test_a_value_is_read_as_one_language(monkeypatch: pytest.MonkeyPatch) -> Non
     assert min(len(frame.threads) for frame in made if frame.stage == "key") == 1
     assert constraint.shortest_completion(state) == b'"name":"n10","on":true}'
     assert constraint.advance_bytes(constraint.start, b'{"id":71,') == sg.DEAD
+
+
+def test_lists_that_are_too_long_are_refused() -> None:
+    """The error says where the list is."""
+    values = [[i] for i in range(MAX_NESTED + 1)]
+    with pytest.raises(BudgetError) as error:
+        sg.JsonSchema({"properties": {"a": {"enum": values}}}).machine()
+    assert error.value.location == "#/properties/a/enum"
