@@ -277,6 +277,10 @@ class TableAutomaton(RegexAutomaton):
         """
         return unknown_ahead(end - begin)
 
+    def lasting(self, _states: Array) -> Array | None:
+        """int64[n]: bits of byte groups that may follow some states for ever; None if unknown."""
+        return None
+
     def widen(self) -> None:
         """Double the width of `states`, and empty the hash table over them."""
         self.states = np.pad(self.states, ((0, 0), (0, self.states.shape[1])))

@@ -73,6 +73,9 @@ class StateTables(Protocol):
     def ahead(self, begin: int, end: int) -> Any:
         """See `TableAutomaton.ahead`."""
 
+    def lasting(self, _states: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        """See `TableAutomaton.lasting`."""
+
 
 class SubAutomatonProgram(Program):
     """An expression whose positions are sub-automata.
@@ -174,6 +177,16 @@ class SubAutomatonStates:
         """The number of each of some nodes in its own automaton."""
         return self._states[nodes].astype(np.int64)
 
+    def lasting(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64[n]: byte groups that a node in each row reads for ever (-1: none), where known."""
+        found = np.zeros(len(nodes), np.int64)
+        for place, block in enumerate(self._blocks):
+            rows, columns = np.nonzero((nodes >= 0) & (self.nodes.block[nodes] == place))
+            groups = block.lasting(self.own(nodes[rows, columns]))
+            if groups is not None:
+                found[rows] = np.where(groups, groups, found[rows])
+        return found
+
     @property
     def nbytes(self) -> int:
         """Bytes of its tables."""
@@ -245,6 +258,7 @@ class ComposedAutomaton(TableAutomaton):
         if not count:
             raise TooLargeError
         self._parts = SubAutomatonStates(blocks)
+        self._lasting: dict[int, int] = {}  # by state, byte groups that it reads for ever
         self.is_vast = program.is_vast
         self.max_eager_states = 0 if self.is_vast else self.max_eager_states
         self.is_kernel_only = all(block.is_kernel_only for block in blocks)
@@ -262,6 +276,18 @@ class ComposedAutomaton(TableAutomaton):
     def nbytes(self) -> int:
         """See `RegexAutomaton.nbytes`."""
         return super().nbytes + self._parts.nbytes
+
+    def write_spans(self) -> None:
+        """See `TableAutomaton.write_spans`; what one of its nodes reads for ever, a state does."""
+        known = self.known
+        super().write_spans()  # what it finds of loops replaces what was found before
+        order = self.order[known : self.known].astype(np.int64)
+        groups = self._parts.lasting(self.states[order].astype(np.int64) - 1)
+        lasting = zip(order.tolist(), groups.tolist(), strict=True)
+        self._lasting.update((state, group) for state, group in lasting if group)
+        if self._lasting:
+            states = [*self._lasting]
+            self.loops[states], self.often[states] = [*self._lasting.values()], 255
 
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: few at a time, as the kernel takes similar states first."""
@@ -341,6 +367,10 @@ class CompleteTable:
 
     def find(self, state: int, count: int) -> None:
         """See `StateTables`: all states are explored."""
+
+    def lasting(self, _states: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        """See `StateTables`."""
+        return None
 
     def ahead(self, begin: int, end: int) -> Any:
         """See `StateTables`: only how soon texts end is known."""

@@ -21,7 +21,7 @@ from structgen.regular.lazy_dfa.character_classes import (
     TooLargeError,
     classes_of,
 )
-from structgen.regular.lazy_dfa.states import TableAutomaton
+from structgen.regular.lazy_dfa.states import Array, TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata import NO_BLOCKS, explore_sets
 from structgen.util.arrays import with_room
 
@@ -40,6 +40,9 @@ class SharedStates:
         self.classes = classes
         self._letters = tuple(classes.letters.tolist())
         self._digits = [i for i, letter in enumerate(self._letters) if chr(letter).isdigit()]
+        digits = sum(1 << place for place in self._digits)
+        self.digits = sum(1 << g for g, x in enumerate(classes.needs.tolist()) if not x & ~digits)
+        self.lasting: list[bool] = []  # of each state, whether it `takes_any_digits`
         self._states: list[SubAutomatonState] = []
         self._numbers: dict[SubAutomatonState, int] = {}
         self.nodes = kernels("regular.sub_automata").Nodes(
@@ -54,12 +57,12 @@ class SharedStates:
         return len(self._states)
 
     def explore(self, state: int) -> None:
-        """Explore a state, and those a few digits after it.
+        """Explore a state, and those a few digits after it, unless any digits may follow anyway.
 
         Tokens have several digits in a row, while signs and points mostly stand alone.
         """
         waiting = {state}
-        for _ in range(NEAR + 1):
+        for _ in range(1 if self.lasting[state] else NEAR + 1):
             rows = [self._row(node) for node in waiting if not self.nodes.known[node]]
             waiting = {row[digit] for row in rows for digit in self._digits if row[digit] >= 0}
 
@@ -80,6 +83,7 @@ class SharedStates:
         if number is None:
             number = self._numbers[state] = len(self._states)
             self._states.append(state)
+            self.lasting.append(getattr(state, "takes_any_digits", False))
             if number >= len(self.nodes.known):
                 grown = (with_room(array, number + 1) for array in self.nodes)
                 self.nodes = type(self.nodes)(*grown)
@@ -130,6 +134,11 @@ class SubAutomatonTable(TableAutomaton):
         with self.shared.lock:
             self.shared.explore(int(self.states[state, 0]) - 1)
             explore_sets(self, self.shared.nodes, NO_BLOCKS, state, end)
+
+    def lasting(self, states: Array) -> Array | None:
+        """See `TableAutomaton.lasting`."""
+        found = [self.shared.lasting[at - 1] for at in self.states[states, 0].tolist()]
+        return np.where(found, self.shared.digits, 0)
 
     def _endings(self, begin: int, end: int) -> npt.NDArray[np.bool_]:
         with self.shared.lock:

@@ -120,6 +120,11 @@ class Decimal:
             return max(1, ~self.low)
         return max(1, self.need, self.low, ~self.low)
 
+    @property
+    def takes_any_digits(self) -> bool:
+        """Whether any number of digits may follow, whichever they are."""
+        return self.phase == WHOLE and self.high is None
+
     def moves(self) -> Moves:
         """Disjoint character sets, each with the live state it leads to."""
         phase = self.phase

@@ -157,3 +157,7 @@ def test_what_is_left_to_others() -> None:
         automaton = _built(regex)
         assert isinstance(automaton, ComposedAutomaton)
         automaton.explore(0)
+        after = automaton.after(automaton.after(0, "1"), "7")
+        automaton.explore(after)
+        assert automaton.often[after] == 255  # no need to look at the digits behind it
+        assert automaton.loops[after]
