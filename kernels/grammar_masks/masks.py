@@ -50,6 +50,7 @@ from structgen.kernels.grammar_masks.tries import (
     MANY_STACKS,
     MEMO,
     NEW_RECORDS,
+    OLD_RECORDS,
     PARTS_T,
     PATIENCE,
     PLACES,
@@ -66,6 +67,7 @@ from structgen.kernels.tables import DEAD, I32, UNKNOWN, find, slot_of
 
 PER_PLACE = 8  # nodes that looking at a place takes as long as
 MOST_TIMES = 12  # that it was too much to make the parts of a lexer state; then it is no more tried
+FEW_RECORDS = 64  # that one mask makes before tops are read, where these had to be read before
 FIRST_LONG = 0x80  # from here on bytes do not stand for whole characters
 
 
@@ -350,6 +352,18 @@ def is_too_much(p, key, trie):  # type: ignore[no-untyped-def]
     return True
 
 
+@inlined
+def are_too_many(t, p):  # type: ignore[no-untyped-def]
+    """Whether so many records have been made for one mask that tops are better read first.
+
+    Once they were, fewer are too many in other masks.
+    """
+    new, most = t.info[RECORDS] - p.sizes[OLD_RECORDS], p.sizes[NEW_RECORDS] - p.sizes[OLD_RECORDS]
+    if p.sizes[MANY_STACKS] == 1:
+        most = min(most, numba.int64(FEW_RECORDS))
+    return goes_by_tops(t) and new > most
+
+
 @inner(INT(GRAMMAR, PARTS_T, INT, I32))
 def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     """Or into `row` the tokens allowed at a position.
@@ -365,7 +379,7 @@ def mask_of(t, p, at, row):  # type: ignore[no-untyped-def]
     while height > 0:
         height -= 1
         trie = stack[4 * height]
-        many = goes_by_tops(t) and t.info[RECORDS] > p.sizes[NEW_RECORDS]
+        many = are_too_many(t, p)
         if at_once or is_too_much(p, key, trie) or many:
             code = numba.int64(TOO_MUCH) if many or by_tops else call_walk_plain(t, p, 0, at, row)
             if code != TOO_MUCH:

@@ -117,7 +117,8 @@ class GrammarMasks(Masks):
         k, row = self._tries_of, np.zeros(self._words, np.int32)
         sizes = self._parts.sizes
         sizes[[k.EFFORT, k.STOPPED]] = 0
-        sizes[k.NEW_RECORDS] = self._automaton.size["records"] + self._many_records
+        old = int(self._automaton.tables.info[self._automaton._k.RECORDS])
+        sizes[[k.OLD_RECORDS, k.NEW_RECORDS]] = old, old + self._many_records
         while True:
             tables = self._automaton.tables_at
             code = int(self._entry_points.mask(tables, self._written.address, at, row))
