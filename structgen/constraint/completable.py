@@ -12,8 +12,12 @@ import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable
 
+from structgen.errors import BudgetError
+from structgen.util.cancellation import limited
+
 NOT_FOUND = 1 << 30  # stands for the length of a completion
 MAX_SEARCHED = 5_000  # states looked at for one answer
+MAX_WORK = 5_000  # units of work (`checkpoint`) for one answer
 
 
 class Completable:
@@ -47,16 +51,24 @@ class Completable:
     def __call__(self, state: int) -> bool:
         """Whether some tokens are found to finish the text from `state`.
 
-        False also where the search passes MAX_SEARCHED; `gave_up` is then True for good.
+        False also where that takes too long (MAX_SEARCHED, MAX_WORK); `gave_up` is then True for
+        good.
         """
         if state not in self._known:
-            core = self._core(state)
-            if core in self._finishable or self._spells(self._completion(state)):
-                self._finishable.add(core)
-                self._known[state] = True
-            else:
-                self._search(state)
+            try:
+                with limited(MAX_WORK):
+                    self._decide(state)
+            except BudgetError:
+                self.gave_up, self._known[state] = True, False
         return self._known[state]
+
+    def _decide(self, state: int) -> None:
+        core = self._core(state)
+        if core in self._finishable or self._spells(self._completion(state)):
+            self._finishable.add(core)
+            self._known[state] = True
+        else:
+            self._search(state)
 
     def _spells(self, text: bytes | None) -> bool:
         """Whether `text` is a sequence of tokens."""

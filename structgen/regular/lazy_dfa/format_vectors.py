@@ -25,15 +25,16 @@ _ANY_NUMBER = 255  # in `RegexAutomaton.often`
 
 def format_in(vector: Vector) -> tuple[Regex, list[Regex]] | None:
     """The only format that a vector is about, and its other parts, all plain; None of others."""
-    if ANY not in vector and not any(complement(language) in vector for language in vector):
-        return None
     parts: dict[Regex, None] = {}
     for language in vector:
         take_apart(language, parts, unions=False)
     formats = [part for part in parts if is_vast(part)]
     others = [part for part in parts if part not in (*formats, ANY, EMPTY)]
-    alone = len(formats) == 1 and all(part.plain for part in others)
-    return (formats[0], others) if alone else None
+    if len(formats) != 1 or not all(part.plain for part in others):
+        return None
+    listed = {*vector}
+    is_total = ANY in listed or any(complement(language) in listed for language in vector)
+    return (formats[0], others) if is_total else None
 
 
 class FormatVector(PairAutomaton):
