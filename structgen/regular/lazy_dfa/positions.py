@@ -116,6 +116,7 @@ class Program:
             case Chars():
                 self._chain([self._number(node.chars)])
             case Literal():
+                self._check(len(node.text))
                 self._chain([self._number(one_character(one)) for one in node.text])
             case Concat():
                 self._sequence(node, depth + 1)
@@ -144,8 +145,12 @@ class Program:
         self._add_positions(count)
 
     def _add_positions(self, count: int) -> None:
+        self._check(count)
         self.size += count
-        if self.size - 1 > self._most:
+
+    def _check(self, count: int) -> None:
+        """Raise TooLargeError where so many positions more are too many."""
+        if self.size + count - 1 > self._most:
             raise TooLargeError
 
     def _nothing(self) -> None:
@@ -175,6 +180,7 @@ class Program:
             for size in range(1, len(text) + 1):
                 begin = text[:size]
                 if begin not in nodes:
+                    self._check(len(nodes) + 1)
                     nodes[begin] = len(nodes) + 1
                     letter = self._number(one_character(begin[-1]))
                     code += [nodes.get(begin[:-1], 0), letter, int(begin in ends)]

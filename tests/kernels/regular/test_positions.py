@@ -99,6 +99,16 @@ def test_too_many_positions_are_refused(pattern: str) -> None:
         Program().add(parse(f"^{pattern}$"))
 
 
+def test_long_lists_of_words_are_refused_at_once() -> None:
+    """Without looking at all of them, and long texts as well."""
+    program = Program()
+    with pytest.raises(TooLargeError):
+        program.add(words([f"{number:05d}" for number in range(20_000)]))
+    assert len(program.read) < 20
+    with pytest.raises(TooLargeError):
+        Program().add(parse("^" + "abc" * MAX_POSITIONS + "$"))
+
+
 def test_too_many_links_are_refused() -> None:
     """Of optional parts each follows all before it."""
     program = Program()
