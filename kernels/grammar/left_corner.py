@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from structgen.kernels.build.decorators import inlined, inner, lean
 from structgen.kernels.build.language import numba, reference, types
-from structgen.kernels.grammar.tables import I32, I32_2, I64_2, INT
+from structgen.kernels.grammar.tables import FAR, I32, I32_2, I64_2, INT
 from structgen.kernels.tables import hashed
 
-FAR = 1 << 28  # bytes; stands for a length that no text has
 END = -1  # behind the last symbol of a right-hand side
-DONE, MORE, ROOM = 0, -1, -2  # what `items_made` returns
+DONE, MORE, FULL = 0, -1, -2  # what `make_items` returns
 
 # Columns of `rules`.
 PLACE = 0  #: where its first right-hand side begins; the others follow it
@@ -298,7 +297,7 @@ def shortened(t, corner):  # type: ignore[no-untyped-def]
 
 @inner(INT(LEFT_CORNERS, INT))
 def left_corners(t, called):  # type: ignore[no-untyped-def]
-    """List the symbols with which a rule can begin: how many places were looked at, or ROOM.
+    """List the symbols with which a rule can begin: how many places were looked at, or FULL.
 
     Sets `owners`. sizes[OWNERS] is how many there are.
     """
@@ -317,7 +316,7 @@ def left_corners(t, called):  # type: ignore[no-untyped-def]
             if not begins:
                 continue
             if count == t.owners.shape[0]:
-                return numba.int64(ROOM)
+                return numba.int64(FULL)
             t.owners[count, 0], t.owners[count, 1] = symbol, rule
             t.owners[count, 2], t.owners[count, 3] = t.rest[place + 1], 0
             count += 1
@@ -358,7 +357,7 @@ def note_corners(t, called):  # type: ignore[no-untyped-def]
 def call(t, called):  # type: ignore[no-untyped-def]
     """Note the items behind each terminal and each left corner with which a rule can begin.
 
-    They are pushed, with their owners. Returns how much was looked at, or ROOM.
+    They are pushed, with their owners. Returns how much was looked at, or FULL.
     """
     n, looked_at, base = t.groups.shape[0], left_corners(t, called), t.sizes[STACK]
     count = numba.int64(t.sizes[OWNERS])
@@ -370,7 +369,7 @@ def call(t, called):  # type: ignore[no-untyped-def]
         or base + count > t.stack.shape[0]
         or t.sizes[KEYS] + 4 * count > t.keys.shape[0]
     ):
-        return numba.int64(ROOM)
+        return numba.int64(FULL)
     note_corners(t, called)
     mine, now = t.alike[n + called] - n, called + 1
     t.rules[called, CALLED] = 1
@@ -414,7 +413,7 @@ def call(t, called):  # type: ignore[no-untyped-def]
 
 @inner(INT(LEFT_CORNERS, INT, INT, INT))
 def look_behind(t, item, rule, caller):  # type: ignore[no-untyped-def]
-    """Note what an item also is, and let what is behind its first symbol wait: 0, or ROOM."""
+    """Note what an item also is, and let what is behind its first symbol wait: 0, or FULL."""
     rest, corner = t.items[item, REST], numba.int64(t.items[item, CORNER])
     symbol, base = t.symbols[rest], t.sizes[STACK]
     more = 2 if symbol != END or corner < 0 else 2 + t.corners[corner, COUNT]
@@ -424,7 +423,7 @@ def look_behind(t, item, rule, caller):  # type: ignore[no-untyped-def]
         or t.sizes[SKIP_COUNT] + more > t.skips.shape[0]
         or base + more > t.stack.shape[0]
     ):
-        return numba.int64(ROOM)
+        return numba.int64(FULL)
     skips = t.sizes[SKIP_COUNT]
     t.items[item, SKIPS] = skips
     if symbol != END:
@@ -452,7 +451,7 @@ def look_behind(t, item, rule, caller):  # type: ignore[no-untyped-def]
 
 @lean(INT(LEFT_CORNERS, INT, INT))
 def make_items(t, most, work):  # type: ignore[no-untyped-def]
-    """Make all items that the start leads to: DONE; MORE past so much work, or `most` items; ROOM.
+    """Make all items that the start leads to: DONE; MORE past so much work, or `most` items; FULL.
 
     Behind MORE it can be called again. Items are owned in the order in which they are met, those of
     the rules that an item begins with depth first.
@@ -466,7 +465,7 @@ def make_items(t, most, work):  # type: ignore[no-untyped-def]
             t.sizes[TODO] -= 1
             item = t.todo[t.sizes[TODO]]
             if look_behind(t, item, t.items[item, RULE], t.items[item, CALLER]) < 0:
-                return numba.int64(ROOM)
+                return numba.int64(FULL)
             continue
         t.sizes[STACK] -= 1
         at = t.sizes[STACK]
@@ -484,7 +483,7 @@ def make_items(t, most, work):  # type: ignore[no-untyped-def]
         if symbol >= n and t.rules[symbol - n, CALLED] == 0:
             looked_at = call(t, symbol - n)
             if looked_at < 0:
-                return numba.int64(ROOM)
+                return numba.int64(FULL)
             work -= looked_at
     return numba.int64(DONE)
 

@@ -33,6 +33,7 @@ from structgen.kernels.grammar.tables import (
     AT_UNION_LOOKAHEADS,
     BEFORE,
     ENDINGS,
+    FAR,
     GRAMMAR,
     INT,
     L_VIOLATED,
@@ -63,7 +64,6 @@ from structgen.kernels.grammar.tables import (
 )
 from structgen.kernels.tables import DEAD
 
-FAR = 1 << 28
 SATISFIED, VIOLATED = 0, 1  # lookahead states that nothing leads away from
 # In S_ENDS: a lexeme may end in the state; it is a spurious terminal's; it is one's that commits.
 ENDS, SPURIOUS, COMMITS = 1, 2, 3

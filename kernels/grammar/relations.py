@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.build.language import numba, types
-from structgen.kernels.grammar.bit_rows import add_rows, has, meet, put, put_one
 from structgen.kernels.grammar.tables import I32, I64, INT
+from structgen.kernels.regular.bit_rows import add_rows, has, meet, put, put_one
 
 BITS_2 = types.uint64[:, ::1]
 RULES = (I32, I32, I32)  # where the alternatives of each rule begin, the parts of each; the parts

@@ -43,6 +43,7 @@ from structgen.kernels.grammar.tables import (
     C_COLUMNS,
     CHECKED,
     CLASS,
+    FAR,
     FINAL,
     GRAMMAR,
     I64_2,
@@ -71,7 +72,6 @@ from structgen.kernels.tables import BYTES, DEAD, I32, I64, find
 
 SEVERAL = 1 << 62  # marks positions that are records, and what `quick` cannot tell
 LOW = (1 << 31) - 1  # the bits of a position that hold the stacks, or the record
-FAR = 1 << 28  # bytes; more than any text needs
 
 
 @inlined

@@ -142,6 +142,7 @@ GRAMMAR = reference(
     )
 )
 INT = types.int64
+FAR = 1 << 28  #: bytes; more than any text needs
 
 
 @inlined

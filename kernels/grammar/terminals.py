@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from structgen.kernels.build.decorators import folded, lean
 from structgen.kernels.build.language import numba, reference, types
-from structgen.kernels.grammar.bit_rows import put, slot_of_row
 from structgen.kernels.grammar.indentation import call_scan_laid
 from structgen.kernels.grammar.records import REC_SIZE, REC_START, STACKS_TERMINALS
 from structgen.kernels.grammar.tables import GRAMMAR, I32, I32_2, I64, I64_2, INT
 from structgen.kernels.masks.byte_walk import ENDS_FULL
+from structgen.kernels.regular.bit_rows import put, slot_of_row
 from structgen.kernels.tables import DEAD, slot_of
 
 BYTES_2 = types.uint8[:, ::1]
@@ -211,10 +211,10 @@ def rows_of_texts(watch, texts, ends, begun, spaces, rivals, most, left, rows): 
 
 @lean(INT(I32_2, I32, I32, I32_2, I32, I32, INT, INT))
 def texts_of_all(nexts, ends, bounds, texts, starts, seen, first, most):  # type: ignore[no-untyped-def]
-    """List the short texts of terminals from `first` on, as far as there is room: the next one.
+    """List the short texts of terminals from `first` on, while they fit `texts`: the next terminal.
 
-    nexts, ends: see `short_texts`, as is what stands in texts: int32[room, 4] for each of them, at
-    most so many. bounds: int32[terminals + 1], the states of each, the first one its start. starts:
+    nexts, ends: see `short_texts`, as is what stands in texts: int32[k, 4]. most: of one terminal.
+    bounds: int32[terminals + 1], the states of each, the first one its start. starts:
     int32[terminals + 1], starts[first] set already, the rest set to where the texts of each begin.
     seen: int32[states], 0 at first.
     """

@@ -46,7 +46,7 @@ from structgen.kernels.grammar.tables import (
     remember,
 )
 from structgen.kernels.masks.byte_walk import ENDS_FULL
-from structgen.kernels.tables import DEAD, UNKNOWN, slot_of
+from structgen.kernels.tables import DEAD, UNKNOWN, hashed, slot_of
 
 BITS_2 = types.uint64[:, ::1]
 BREAKS, SETTLES, BEHIND_IT = 0, 1, 2  # lookaheads: none can, the lexeme can, what follows may
@@ -175,14 +175,14 @@ def spread_ends(after, ends):  # type: ignore[no-untyped-def]
 def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
     """The number of pairs (lexer state, lookaheads) at `base`, with this one among them.
 
-    It is written behind the others where it is not one of them, if there is room: in the first half
-    of the region. The second half is a hash table of their numbers, emptied for the first pair.
+    It is written behind the others where it is not one of them, if the first half of the region is
+    not full. The second half is a hash table of their numbers, emptied for the first pair.
     """
     half = t.info[REGION] >> 1
     if count == 0:
         for i in range(half):
             t.work[base + half + i] = 0
-    i = ((pair ^ (pair >> 23)) * 0x9E3779B1 & 0x7FFFFFFF) % half
+    i = hashed(pair) % half
     while t.work[base + half + i] > 0:
         other = base + 2 * (t.work[base + half + i] - 1)
         if paired(t.work[other], t.work[other + 1]) == pair:
@@ -197,7 +197,7 @@ def queued(t, base, count, pair):  # type: ignore[no-untyped-def]
 
 @inlined
 def is_full(t, count):  # type: ignore[no-untyped-def]
-    """Whether there was no room for so many pairs (see `queued`)."""
+    """Whether a region does not hold so many pairs (see `queued`)."""
     return 2 * count > t.info[REGION] >> 1
 
 

@@ -47,7 +47,6 @@ from structgen.kernels.grammar.records import (
 )
 from structgen.kernels.grammar.stacks import call_closed, call_union_closed, stacks_of
 from structgen.kernels.grammar.step import (
-    FAR,
     LOW,
     SEVERAL,
     packed,
@@ -62,6 +61,7 @@ from structgen.kernels.grammar.tables import (
     BEHIND,
     CHECKED,
     CLASS,
+    FAR,
     FIRST,
     GRAMMAR,
     GROUPS,

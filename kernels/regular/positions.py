@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from structgen.kernels.build.decorators import inlined, inner, lean
 from structgen.kernels.build.language import numba, reference, types
+from structgen.kernels.regular.bit_rows import add, add_one, put, put_one
 from structgen.kernels.regular.glushkov import BITS, U64
 from structgen.kernels.tables import I32, I64
 
@@ -56,26 +57,6 @@ LAYOUT = reference(
         [BITS, U64, I32, BITS, BITS, types.int64[:, ::1], types.int32[:, ::1], I64], Layout
     )
 )
-
-
-@inlined
-def set_bit(row, place):  # type: ignore[no-untyped-def]
-    """Put a position into a row."""
-    row[place >> 6] |= numba.uint64(1) << numba.uint64(place & 63)
-
-
-@inlined
-def put(row, other):  # type: ignore[no-untyped-def]
-    """Set a row to another one."""
-    for k in range(row.shape[0]):
-        row[k] = other[k]
-
-
-@inlined
-def add(row, other):  # type: ignore[no-untyped-def]
-    """Put the positions of another row into a row."""
-    for k in range(row.shape[0]):
-        row[k] |= other[k]
 
 
 @inner(types.void(U64, U64, types.int64))
@@ -125,9 +106,9 @@ def add_chain(layout, code, at):  # type: ignore[no-untyped-def]
     for k in range(count):
         layout.sets[now + k] = code[at + 2 + k]
         if k + 1 < count:
-            set_bit(layout.follow[now + k], now + k + 1)
-    set_bit(layout.first[top], now)
-    set_bit(layout.last[top], now + count - 1)
+            add_one(layout.follow[now + k], now + k + 1)
+    add_one(layout.first[top], now)
+    add_one(layout.last[top], now + count - 1)
     layout.counts[NEXT] += count
     return at + 2 + count
 
@@ -140,13 +121,13 @@ def add_loop(layout, code, at):  # type: ignore[no-untyped-def]
     for k in range(count):
         layout.sets[now + k] = code[at + 1]
         if k + 1 < count:
-            set_bit(layout.follow[now + k], now + k + 1)
+            add_one(layout.follow[now + k], now + k + 1)
         if k + 1 >= least:
-            set_bit(layout.last[top], now + k)
-    set_bit(layout.first[top], now)
+            add_one(layout.last[top], now + k)
+    add_one(layout.first[top], now)
     last = now + count - 1
     if endless:
-        set_bit(layout.follow[last], last)
+        add_one(layout.follow[last], last)
         layout.counts[LINKS] += 1
     begin = now if endless else now + max(least, 1) - 1
     if begin < last:
@@ -165,11 +146,11 @@ def add_trie(layout, code, at):  # type: ignore[no-untyped-def]
         node = at + 2 + 3 * k
         layout.sets[now + k] = code[node + 1]
         if code[node] > 0:
-            set_bit(layout.follow[now + code[node] - 1], now + k)
+            add_one(layout.follow[now + code[node] - 1], now + k)
         else:
-            set_bit(layout.first[top], now + k)
+            add_one(layout.first[top], now + k)
         if code[node + 2]:
-            set_bit(layout.last[top], now + k)
+            add_one(layout.last[top], now + k)
     layout.counts[NEXT] += count
     return at + 2 + 3 * count
 
@@ -283,10 +264,9 @@ def lay_out(code, layout, end, most):  # type: ignore[no-untyped-def]
                 unite(layout)
             at += 1
     first = layout.first
-    first[COPY, :] = 0
-    set_bit(first[COPY], end)
+    put_one(first[COPY], end)
     link(layout, layout.last[0], first[COPY])
     add(layout.start, first[0])
     if layout.parts[0, NULLABLE]:
-        set_bit(layout.start, end)
+        add_one(layout.start, end)
     return counts[LINKS] <= most

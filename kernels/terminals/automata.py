@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import inner, lean
 from structgen.kernels.build.language import numba
-from structgen.kernels.grammar.tables import I32, I32_2, I64_2, INT
+from structgen.kernels.grammar.tables import FAR, I32, I32_2, I64_2, INT
 from structgen.kernels.terminals.minimal import (
     SATISFIED,
     SINKS,
@@ -21,7 +21,6 @@ ACCEPTS = 0  #: 1 where the text so far is one of the terminal
 NO_LONGER, NO_MATCH = 1, 2  #: lookahead states
 DISTANCE = 3  #: the fewest bytes to an accepting state, FAR where there is none
 OF_ROWS = 4
-FAR = 1 << 28
 
 
 @lean(INT(I32_2, I32_2, I32_2, I32_2, I32_2, I32_2, I64_2, I32_2, I32))

@@ -9,9 +9,9 @@ import numpy as np
 
 from structgen.kernels.build.decorators import lean
 from structgen.kernels.build.language import numba, types
-from structgen.kernels.grammar.bit_rows import add_rows, has, put, slot_of_row
 from structgen.kernels.grammar.tables import I32, I32_2, INT
 from structgen.kernels.masks.byte_walk import ENDS_FULL
+from structgen.kernels.regular.bit_rows import add_rows, has, put, slot_of_row
 
 BITS_2 = types.uint64[:, ::1]
 

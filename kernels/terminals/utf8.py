@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from structgen.kernels.build.decorators import inlined, lean
 from structgen.kernels.build.language import numba
-from structgen.kernels.grammar.bit_rows import put, slot_of_row
 from structgen.kernels.grammar.tables import I32, I32_2, INT
 from structgen.kernels.masks.byte_walk import ENDS_FULL
+from structgen.kernels.regular.bit_rows import put, slot_of_row
 
 ASCII, DIGITS = 128, 64
 NUMBER = DIGITS  # the column of a node that has its state

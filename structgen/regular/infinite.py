@@ -28,7 +28,7 @@ from structgen.regular.expressions.required_characters import possible_character
 from structgen.regular.lazy_dfa.automaton import automaton_of, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.counters import only_format
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,

@@ -9,7 +9,7 @@ import pytest
 from structgen.automata.pushdown import completion
 from structgen.constraint import constraint
 from structgen.regular.expressions import search
-from structgen.regular.lazy_dfa import pairs
+from structgen.regular.lazy_dfa.pairs import beside
 from structgen.regular.numbers import language
 from structgen.schema.arrays import contains
 from structgen.schema.normal_form import combination, finite_values
@@ -35,7 +35,7 @@ INSIDE: list[tuple[int, str]] = [
     (matcher.MAX_SPLITTING, "more than {} patterns"),
     (clauses.LATER_TRIES, "a member after which {} steps"),
     (clause_matcher.MAX_WAYS, "those values are offered that {} sets of conditions show"),
-    (pairs.MAX_SEARCHED, "for which {} others were looked at"),
+    (beside.MAX_SEARCHED, "for which {} others were looked at"),
 ]
 
 

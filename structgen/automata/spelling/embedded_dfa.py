@@ -48,7 +48,7 @@ from structgen.regular.lazy_dfa.automaton import (
     vector_automaton,
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
-from structgen.regular.lazy_dfa.format_vectors import FormatVector
+from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
 from structgen.regular.numbers.language import constraints_of

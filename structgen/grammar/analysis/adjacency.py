@@ -46,10 +46,6 @@ Text = npt.NDArray[np.int32]  # the state of the lookahead DFA behind a text, fr
 class Adjacency(Neighbours):
     """Whether terminals that may stand beside each other have spellings with which they do."""
 
-    @cached_property
-    def _sampled(self) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-        return []  # see `_all_samples`
-
     def is_safe(self) -> bool:
         """Whether from every place in the grammar some way to go on has a spelling.
 
@@ -495,26 +491,23 @@ class Adjacency(Neighbours):
         starts, texts = self._all_samples
         return texts[starts[terminal] : starts[terminal + 1]]
 
-    @property
+    @cached_property
     def _all_samples(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Where the short texts of each terminal begin, and all of them."""
-        if not self._sampled:
-            nexts, bounds = self._tables.next, np.array(self._bounds, np.int32)
-            starts, seen = np.zeros(self._count + 1, np.int32), np.zeros(len(nexts), np.int32)
-            parts, done = [], 0
-            while done < self._count:
-                checkpoint()
-                room = np.empty((MOST_SAMPLES * min(self._count - done, TERMINALS), 4), np.int32)
-                begun, kept = int(starts[done]), done
-                starts[done] = 0
-                done = kernels("grammar.terminals").texts_of_all(
-                    nexts, self._ends, bounds, room, starts, seen, done, MOST_SAMPLES
-                )
-                parts.append(room[: starts[done]].copy())
-                starts[kept : done + 1] += begun
-            texts = np.concatenate(parts) if parts else np.zeros((0, 4), np.int32)
-            self._sampled.append((starts, texts))
-        return self._sampled[0]
+        nexts, bounds = self._tables.next, np.array(self._bounds, np.int32)
+        starts, seen = np.zeros(self._count + 1, np.int32), np.zeros(len(nexts), np.int32)
+        parts, done = [np.zeros((0, 4), np.int32)], 0
+        while done < self._count:
+            checkpoint()
+            texts = np.empty((MOST_SAMPLES * min(self._count - done, TERMINALS), 4), np.int32)
+            begun, kept = int(starts[done]), done
+            starts[done] = 0
+            done = kernels("grammar.terminals").texts_of_all(
+                nexts, self._ends, bounds, texts, starts, seen, done, MOST_SAMPLES
+            )
+            parts.append(texts[: starts[done]].copy())
+            starts[kept : done + 1] += begun
+        return starts, np.concatenate(parts)
 
     def _first_rows(
         self,

@@ -19,6 +19,7 @@ from structgen.grammar.ir import Grammar, Indentation, Terminal
 from structgen.grammar.lookaround.lookahead import of_terminal
 from structgen.grammar.terminals.automata import VIOLATED, Automata, distinct_columns
 from structgen.grammar.terminals.literals import literals_of, never_accepting
+from structgen.grammar.terminals.position_sets import empty_slots
 from structgen.grammar.transforms.left_corner import Syntax, syntax_of
 from structgen.kernels.build.loader import kernels
 from structgen.regular.regex import EMPTY
@@ -277,11 +278,9 @@ def _shared(lookahead: Ints, states: dict[str, Any]) -> Ints:
     So are those of keywords, behind which the same characters must not stand. Sets the columns of
     states (see `_joined`).
     """
-    violated, number = (
-        states["violated_at_end"].astype(np.int32),
-        np.empty(len(lookahead), np.int32),
-    )
-    slots = np.full(1 << (2 * len(lookahead)).bit_length(), -1, np.int32)
+    violated = states["violated_at_end"].astype(np.int32)
+    number = np.empty(len(lookahead), np.int32)
+    slots = empty_slots(len(lookahead))
     count = kernels("terminals.minimal").shared(lookahead, violated, number, slots)
     for name in ("no_longer", "no_match"):
         states[name] = number[states[name]]

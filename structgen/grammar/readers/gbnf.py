@@ -197,8 +197,11 @@ class _Reader(ClassReader):
         letters: list[str] = []
         while not self.take('"'):
             plain = _PLAIN.match(self.text, self.at)
-            letters.append(chr(self.character(start)) if plain is None else plain[0])
-            self.at = self.at if plain is None else plain.end()
+            if plain is None:
+                letters.append(chr(self.character(start)))
+            else:
+                letters.append(plain[0])
+                self.at = plain.end()
         text = "".join(letters)
         return Text(literal(text), self.text[start : self.at]) if text else NOTHING
 

@@ -7,8 +7,8 @@ first that ends (see `leftmost_first`), and all of them. It is as claimed if whe
 one that is tried does.
 
 There may be too many of these, as for `[ab]*a[ab]{15}`. But of two ways the one that is tried first
-takes the other away only where it ends, so it is enough to look at ways two by two: what is taken
-away must be in vain, as one that is still tried reads all that it does (`takes_nothing_away`).
+rules the other out only where it ends, so it is enough to look at ways two by two: what is ruled
+out must be in vain, as one that is still tried reads all that it does (`rules_nothing_out`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def matches_all_it_can(node: Node) -> bool:
     try:
         positions = _Positions(node)
         found = positions.all_ends_are_tried()
-        return positions.takes_nothing_away() if found is None else found
+        return positions.rules_nothing_out() if found is None else found
     except _OtherError:
         return False
 
@@ -119,11 +119,11 @@ class _Positions:
         )
         return bool(found) if found >= 0 else None
 
-    def takes_nothing_away(self) -> bool:
-        """Whether no way that ends takes away another that is not in vain.
+    def rules_nothing_out(self) -> bool:
+        """Whether no way that ends rules out another that is not in vain.
 
         Of two positions after a text, one before the other, both read a character: then those
-        behind the first follow, and where the match may end there, all others are taken away. What
+        behind the first follow, and where the match may end there, all others are ruled out. What
         is tried then still covers all, if it covers those behind the second; and so it does of one
         position, if those that it tries after an end are covered by those before.
         """

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from structgen.errors import BudgetError
 from structgen.grammar.terminals.byte_dfa import explored, too_large
+from structgen.grammar.terminals.position_sets import empty_slots
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet, one_character
 from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat, Words
@@ -96,7 +97,7 @@ def automata_of(language: Regex, longer: Regex, ordered: bool) -> Automata:
         lookahead,
         np.empty((2, size), np.int64),
         firsts,
-        _slots(size),
+        empty_slots(size),
     )
     count, states = counts >> 32, counts & 0x7FFFFFFF
     if ordered:
@@ -115,7 +116,7 @@ def assembled(
     k, (n, width) = kernels("terminals.automata"), table.shape
     classes, first = np.empty(width, np.int32), np.empty(n, np.int32)
     numbers, hashes = np.empty((3, n), np.int64), np.empty((2, width), np.int64)
-    count = k.put_together(table, of, lookahead, numbers, first, _slots(n), classes, hashes)
+    count = k.put_together(table, of, lookahead, numbers, first, empty_slots(n), classes, hashes)
     return Automata(
         next=table[:count].take(columns, axis=1),
         accepts=of[k.ACCEPTS, :count] > 0,
@@ -126,11 +127,6 @@ def assembled(
         distance=of[k.DISTANCE, :count].copy(),
         classes=classes[columns],
     )
-
-
-def _slots(count: int) -> Ints:
-    """Room for a hash table of so many entries, which a kernel empties."""
-    return np.empty(1 << (2 * count).bit_length(), np.int32)
 
 
 @lru_cache(maxsize=4096)

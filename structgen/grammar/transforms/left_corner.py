@@ -84,9 +84,9 @@ def syntax_of(grammar: Grammar, terminals: list[str], widths: list[int]) -> Synt
         for name, same in grammar.variants.representative.items():
             if name in grammar.rules:
                 alike[numbers[name]] = numbers.get(same, numbers[name])
-    room = 4 * len(symbols)
+    size = 4 * len(symbols)
     while True:
-        t = _tables(symbols, places, alike, widths, room)
+        t = _tables(symbols, places, alike, widths, size)
         k.prepare(t, start - n)
         while (found := k.make_items(t, MAX_ITEMS, WORK)) == k.MORE:
             checkpoint()
@@ -97,11 +97,11 @@ def syntax_of(grammar: Grammar, terminals: list[str], widths: list[int]) -> Synt
                 )
         if found == k.DONE:
             return _arrays(t, [*grammar.rules])
-        room *= 4
+        size *= 4
 
 
 def _tables(
-    symbols: list[int], places: list[int], alike: list[int], widths: list[int], room: int
+    symbols: list[int], places: list[int], alike: list[int], widths: list[int], size: int
 ) -> Any:
     """The tables of the kernel with nothing made yet."""
     k, rules = kernels("grammar.left_corner"), len(places) - 1
@@ -119,19 +119,19 @@ def _tables(
         nullable=table(len(alike)),
         width=np.array([*(min(width, FAR) for width in widths), *[FAR] * rules], np.int32),
         rules=listed,
-        corners=table(room, k.CORNER_COLUMNS),
-        items=table(room, k.ITEM_COLUMNS),
-        entries=table(2 * room, k.ENTRY_COLUMNS),
+        corners=table(size, k.CORNER_COLUMNS),
+        items=table(size, k.ITEM_COLUMNS),
+        entries=table(2 * size, k.ENTRY_COLUMNS),
         groups=table(len(widths), k.GROUP_COLUMNS),
-        owners=table(room, k.OWNER_COLUMNS),
-        listed=table(room),
-        calls=table(room, 3),
-        skips=table(room),
-        stack=table(room, 3),
-        todo=table(room),
-        order=table(room),
-        slots=table(1 << (4 * room).bit_length()),
-        keys=np.zeros((4 * room, 2), np.int64),
+        owners=table(size, k.OWNER_COLUMNS),
+        listed=table(size),
+        calls=table(size, 3),
+        skips=table(size),
+        stack=table(size, 3),
+        todo=table(size),
+        order=table(size),
+        slots=table(1 << (4 * size).bit_length()),
+        keys=np.zeros((4 * size, 2), np.int64),
         sizes=table(k.SIZES),
     )
 

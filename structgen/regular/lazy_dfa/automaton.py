@@ -67,7 +67,6 @@ from structgen.regular.expressions.required_characters import (
     without_impossible_alternatives,
 )
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
-from structgen.regular.lazy_dfa.complements import ComplementAutomaton
 from structgen.regular.lazy_dfa.counters import (
     FAR,
     AllLengths,
@@ -85,11 +84,13 @@ from structgen.regular.lazy_dfa.counters import (
     without_redundant_bounds,
     without_words,
 )
-from structgen.regular.lazy_dfa.format_vectors import FormatVector, format_in
 from structgen.regular.lazy_dfa.glushkov import PositionAutomaton
-from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton, SideBySideAutomaton, tells_endings
+from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs.complements import ComplementAutomaton
+from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector, format_in
+from structgen.regular.lazy_dfa.pairs.less_words import LessWordsAutomaton
+from structgen.regular.lazy_dfa.pairs.side_by_side import SideBySideAutomaton, tells_endings
 from structgen.regular.lazy_dfa.positions import MAX_POSITIONS
 from structgen.regular.lazy_dfa.product import MAX_PARTS, ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters

@@ -16,7 +16,13 @@ from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import ANY, Concat, Words
 from structgen.regular.lazy_dfa.character_classes import classes_of
 from structgen.regular.lazy_dfa.positions import Bits, Positions, Program
-from structgen.regular.lazy_dfa.states import Array, TableAutomaton, nothing_ahead, unknown_ahead
+from structgen.regular.lazy_dfa.states import (
+    ANY_NUMBER,
+    Array,
+    TableAutomaton,
+    nothing_ahead,
+    unknown_ahead,
+)
 from structgen.util.cached import cached_attribute
 
 
@@ -86,7 +92,7 @@ class PositionAutomaton(TableAutomaton):
 
     def _write_known_loops(self, order: Array) -> bool:
         if self._open:
-            self.loops[order], self.often[order] = -1, 255
+            self.loops[order], self.often[order] = -1, ANY_NUMBER
         return self._open or self._listed
 
 

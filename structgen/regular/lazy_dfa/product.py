@@ -26,7 +26,7 @@ from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.expressions.search import too_costly
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.numbers import DIGITS, NumberAutomaton
-from structgen.regular.lazy_dfa.states import AT_ONCE, Array, TableAutomaton
+from structgen.regular.lazy_dfa.states import ANY_NUMBER, AT_ONCE, Array, TableAutomaton
 from structgen.regular.lazy_dfa.sub_automata import (
     ComposedAutomaton,
     StateTables,
@@ -182,7 +182,7 @@ class ProductAutomaton(TableAutomaton):
             return False
         nodes = self._nodes_of(order)
         kinds = np.full(nodes.shape, NOTHING_LEFT, np.uint8)
-        least, most = np.zeros(len(nodes), np.uint8), np.full(len(nodes), 255, np.uint8)
+        least, most = np.zeros(len(nodes), np.uint8), np.full(len(nodes), ANY_NUMBER, np.uint8)
         for place, block in enumerate(self._numbers):
             left = np.flatnonzero(nodes[:, place] >= 0)
             kinds[left, place], few, many = block.steady(self._parts.own(nodes[left, place]))
@@ -190,7 +190,7 @@ class ProductAutomaton(TableAutomaton):
             most[left] = np.minimum(most[left], many)
         kinds[(kinds == 0).any(axis=1) | (least > most)] = 0
         needed = np.array([*map(self._digits_needed, map(bytes, kinds))], np.int64)
-        often = np.where(most < 255, most - needed, 255 * (needed < NEVER))
+        often = np.where(most < ANY_NUMBER, most - needed, ANY_NUMBER * (needed < NEVER))
         self.often[order] = np.maximum(often, 0)
         self.loops[order] = np.where(often > 0, DIGITS, 0)
         return True

@@ -38,6 +38,7 @@ from structgen.regular.lazy_dfa.character_classes import (
 )
 from structgen.regular.lazy_dfa.positions import Bits, Positions, Program
 from structgen.regular.lazy_dfa.states import (
+    ANY_NUMBER,
     AT_ONCE,
     TableAutomaton,
     nothing_ahead,
@@ -104,7 +105,7 @@ class SubAutomatonProgram(Program):
         if isinstance(node, Lazy):
             raise TooLargeError
         if node.longest > 0:
-            self.is_vast = self.is_vast or _is_vast(node)
+            self.is_vast = self.is_vast or _reads_many(node)
             if node not in self._blocks:
                 self._blocks[node] = self._block_of(node)
             self._chain([self._number(node)])
@@ -116,7 +117,7 @@ class SubAutomatonProgram(Program):
             raise TooLargeError
 
 
-def _is_vast(node: Regex) -> bool:
+def _reads_many(node: Regex) -> bool:
     """Whether a part is a sub-automaton that reads many characters and does not list its states."""
     if not isinstance(node, SubAutomaton) or is_listed(node):
         return False
@@ -287,7 +288,7 @@ class ComposedAutomaton(TableAutomaton):
         self._lasting.update((state, group) for state, group in lasting if group)
         if self._lasting:
             states = [*self._lasting]
-            self.loops[states], self.often[states] = [*self._lasting.values()], 255
+            self.loops[states], self.often[states] = [*self._lasting.values()], ANY_NUMBER
 
     def find(self, state: int, count: int) -> None:
         """See `TableAutomaton.find`: few at a time, as the kernel takes similar states first."""

@@ -1,7 +1,7 @@
 """Decide whether a formula over ranges of numbers, and multiples, has a value, by trying values.
 
-What such a formula says of a number depends, beyond all ends, on the remainders by its divisors
-alone. So the multiples of the finest unit from below the least end to beyond the greatest, as many
+What such a formula says of a number depends, outside all bounds, on the remainders by its divisors
+alone. So the multiples of the finest unit from below the least bound to above the greatest, as many
 more as it takes until the remainders repeat, stand for all numbers, with those between them.
 """
 
@@ -24,8 +24,8 @@ from structgen.regular.numbers.language import (
 )
 
 MOST = 200_000  # numbers that are tried
-FEW = 100  # the same of numbers beyond 64 bits
-TOLD_BY_SPELLING = ("decimal", "integer")  # ranges that do not have all texts of a value
+FEW = 100  # the same of numbers that do not fit 64 bits
+BY_SPELLING = ("decimal", "integer")  # ranges that do not have all texts of a value
 FARTHEST = 1 << 61  # units from zero, so that 64 bits are enough
 
 Leaves = dict[Regex, NumberConstraints]
@@ -60,7 +60,7 @@ def has_value(language: Regex) -> bool | None:
         held = {x: _fitting(c, unit, tried, between=between) for x, c in leaves.items()}
         if len(tried) and _holds(language, held).any():
             return True
-    by_value = all(c.spelling not in TOLD_BY_SPELLING for c in leaves.values())
+    by_value = all(c.spelling not in BY_SPELLING for c in leaves.values())
     return False if by_value and end == last else None
 
 

@@ -159,9 +159,9 @@ _IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
 def _mailbox(*, most: int = LAST_ASCII, times: str = "{0,61}") -> tuple[Regex, Regex, Regex]:
     """RFC 5321 section 4.1.2: `Local-part`, `Domain` and `address-literal`, of any length.
 
-    most: the last code point. Beyond ASCII: RFC 6531 section 3.3, where the letters of a domain are
-    those that RFC 5892 permits by their category; its rules for whole labels are not checked.
-    times: how often a character comes between the first and the last of a label.
+    most: the last code point. With more than ASCII: RFC 6531 section 3.3, where the letters of a
+    domain are those that RFC 5892 permits by their category; its rules for whole labels are not
+    checked. times: how often a character comes between the first and the last of a label.
     """
     wide, letters = (rf"\u{{80}}-\u{{{most:X}}}", _IDN_LETTERS) if most > LAST_ASCII else ("", "")
     atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)

@@ -83,7 +83,7 @@ _TEXT_NEEDS = {
     "once": TEXT_COMPARED,
 }
 _NOTHING_READ = Fork(())
-FEW_LISTED = 16  # scalars that are told apart by what languages they are in
+FEW_LISTED = 16  # scalars that are distinguished by what languages they are in
 
 
 class JsonMachine(Machine[JsonFrame]):
@@ -327,7 +327,7 @@ class JsonMachine(Machine[JsonFrame]):
     def _await_listed(
         self, frame: JsonFrame, taken: list[tuple[Thread, Transition]]
     ) -> JsonFrame | None:
-        """The same where each thread wants one of a few scalars: they are told apart by the value.
+        """The same where each thread wants one of a few scalars: the value says which goes on.
 
         So they are where many objects are listed. None where other values may come, or it does not
         help, or the value is needed later.

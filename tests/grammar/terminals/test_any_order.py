@@ -41,7 +41,7 @@ def test_what_is_said_to_prefer_all_does(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["b?(?:a+ba*|a+)", "(?:ab?|b)+", "(?:a|b){1,2}", "a*?b"])
-def test_an_order_that_takes_nothing_away_is_found(pattern: str) -> None:
+def test_an_order_that_rules_nothing_out_is_found(pattern: str) -> None:
     """As that of signed numbers with and without a fraction."""
     assert prefers_all(pattern)
     assert matches_all_it_can(parse(pattern))
@@ -57,9 +57,9 @@ def test_an_order_that_takes_texts_away_is_found(pattern: str) -> None:
 
 
 def says_so_two_by_two(pattern: str) -> bool:
-    """`takes_nothing_away`; False for patterns of another kind."""
+    """`rules_nothing_out`; False for patterns of another kind."""
     try:
-        return any_order._Positions(parse(pattern)).takes_nothing_away()
+        return any_order._Positions(parse(pattern)).rules_nothing_out()
     except any_order._OtherError:
         return False
 

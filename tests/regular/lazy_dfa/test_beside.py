@@ -16,10 +16,11 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
 from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat, sub_automaton
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
+from tests.helpers.automata import state_after
 
 LETTERS = {"regex": "ab1-./[](){}?:<>=^$\\|*u,", "hostname": "aab-.xn0"}
 LENGTHS = [
@@ -43,16 +44,6 @@ def beside(language: Regex) -> BesideAutomaton:
 def with_length(name: str, least: int, most: int | None) -> BesideAutomaton:
     """The automaton of a format with a length."""
     return beside(intersect(format_built(name), repeat(ANY_CHAR, least, most)))
-
-
-def read(automaton: Any, text: str) -> int:
-    """The state after a text, -1 where it may not come."""
-    state = 0
-    for letter in text:
-        if not automaton.reads(state, letter):
-            return -1
-        state = automaton.after(state, letter)
-    return state
 
 
 def texts(name: str, rnd: random.Random, most: int) -> list[str]:
@@ -82,7 +73,7 @@ def test_texts_with_a_length_are_those_of_the_format_that_have_it(
     automaton, whole = with_length(name, least, most), format_built(name)
     rnd = random.Random(most or 1)
     for text in texts(name, rnd, most or 8):
-        state = read(automaton, text)
+        state = state_after(automaton, text)
         ends = state >= 0 and bool(automaton.ends[state])
         fits = least <= len(text) <= (most or INFINITE)
         assert ends == (fits and matches(whole, text)), text
@@ -106,7 +97,7 @@ def test_texts_with_a_pattern_are_those_that_fit_both(name: str, pattern: str) -
             letter, state = nearest(automaton, state)
             text += letter
         for tried in (text, text + rnd.choice(LETTERS[name]), text[:-1]):
-            state = read(automaton, tried)
+            state = state_after(automaton, tried)
             ends = state >= 0 and bool(automaton.ends[state])
             fits = matches(whole, tried) and re.search(pattern, tried) is not None
             assert ends == fits, tried
@@ -160,7 +151,7 @@ def test_formats_without_a_common_text_found_soon_are_derived() -> None:
     both = intersect(format_built("idn-email"), format_built("regex"))
     automaton = automaton_of(both)
     assert automaton is not None
-    assert read(automaton, "a@b") >= 0
+    assert state_after(automaton, "a@b") >= 0
 
 
 def read_by(automaton: Any, state: int) -> list[tuple[int, int]]:
@@ -221,7 +212,7 @@ def test_masks_are_joined_only_where_beginnings_of_characters_are_shared(
 ) -> None:
     """A pattern without line breaks beside a format that now and then reads only one of them."""
     automaton = beside(intersect(sub_automaton(_Rare(alone)), parse(r"^a.*c$")))
-    state = read(automaton, "aa")
+    state = state_after(automaton, "aa")
     assert automaton.halves(0) is None  # only "a" may begin
     found = automaton.halves(state)
     assert found is not None

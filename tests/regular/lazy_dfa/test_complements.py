@@ -9,8 +9,8 @@ import pytest
 
 from structgen.regular.expressions.required_characters import unread
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.complements import ComplementAutomaton
-from structgen.regular.lazy_dfa.pairs import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
+from structgen.regular.lazy_dfa.pairs.complements import ComplementAutomaton
 from structgen.regular.regex import (
     ANY_CHAR,
     Regex,
@@ -24,6 +24,7 @@ from structgen.regular.regex import (
 )
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
+from tests.helpers.automata import accepts
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
 LETTERS = {
@@ -85,12 +86,7 @@ def test_further_demands_are_met(more: Regex) -> None:
     assert isinstance(automaton, BesideAutomaton)
     good = 0
     for text in texts("regex"):
-        state = 0
-        for letter in text:
-            state = automaton.after(state, letter) if automaton.reads(state, letter) else -1
-            if state < 0:
-                break
-        ends = state >= 0 and bool(automaton.ends[state])
+        ends = accepts(automaton, text)
         assert ends == (matches(more, text) and not matches(whole, text)), text
         good += ends
     assert good

@@ -10,7 +10,7 @@ import pytest
 import structgen as sg
 from structgen.masks import bitmask
 from structgen.regular.lazy_dfa.automaton import vector_automaton
-from structgen.regular.lazy_dfa.format_vectors import FormatVector
+from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,

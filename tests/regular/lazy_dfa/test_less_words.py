@@ -10,10 +10,11 @@ import pytest
 
 import structgen as sg
 from structgen.regular.lazy_dfa.automaton import automaton_of, product_has_member
-from structgen.regular.lazy_dfa.less_words import LessWordsAutomaton
+from structgen.regular.lazy_dfa.pairs.less_words import LessWordsAutomaton
 from structgen.regular.regex import ANY_CHAR, Regex, complement, intersect, matches, repeat, words
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
+from tests.helpers.automata import accepts, state_after
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
 AB = intersect(parse("^[ab]{1,2}$"), parse("^a"))  # a, aa, ab
@@ -40,12 +41,7 @@ def test_texts_are_those_of_the_language_that_are_not_listed(name: str) -> None:
     letters, found = "ab/.(|)", set[str]()
     for size in range(4):
         for text in map("".join, product(letters, repeat=size)):
-            state = 0
-            for letter in text:
-                state = automaton.after(state, letter) if automaton.reads(state, letter) else -1
-                if state < 0:
-                    break
-            ends = state >= 0 and bool(automaton.ends[state])
+            state, ends = state_after(automaton, text), accepts(automaton, text)
             assert ends == (matches(whole, text) and text not in listed), text
             found |= {text} if ends else set()
             dead = state >= 0 and not ends and not len(automaton.spans_from(state))

@@ -10,7 +10,7 @@ import pytest
 from structgen.regular.charset import CharSet, union_all
 from structgen.regular.expressions.nodes import Alt
 from structgen.regular.lazy_dfa.automaton import _built, automaton_of, side_by_side
-from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
+from structgen.regular.lazy_dfa.pairs.side_by_side import SideBySideAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
 from structgen.regular.regex import Regex, alt, matches
 from structgen.regular.syntax.ecma import parse

@@ -17,6 +17,7 @@ from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.regex import ANY_CHAR, Regex, matches, readable, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
+from tests.helpers.automata import accepts
 from tests.regular.lazy_dfa.test_beside import masks_are_exact
 
 HOST, IPV6 = format_built("hostname"), format_built("ipv6")
@@ -40,13 +41,9 @@ def has_code(text: str) -> bool:
 
 def ends(language: Regex, text: str) -> bool:
     """Whether the automaton of a language reads a text."""
-    automaton, state = automaton_of(language), 0
+    automaton = automaton_of(language)
     assert automaton is not None
-    for letter in text:
-        if not automaton.reads(state, letter):
-            return False
-        state = automaton.after(state, letter)
-    return bool(automaton.ends[state])
+    return accepts(automaton, text)
 
 
 def is_host(text: str) -> bool:

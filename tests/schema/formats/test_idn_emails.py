@@ -12,7 +12,7 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.estimates import estimate
 from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa.automaton import automaton_of
-from structgen.regular.lazy_dfa.pairs import SideBySideAutomaton
+from structgen.regular.lazy_dfa.pairs.side_by_side import SideBySideAutomaton
 from structgen.regular.regex import (
     ANY_CHAR,
     Regex,

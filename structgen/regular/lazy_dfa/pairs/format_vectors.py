@@ -15,12 +15,10 @@ from structgen.regular.expressions.base import EMPTY, Regex
 from structgen.regular.expressions.logic import complement
 from structgen.regular.expressions.nodes import ANY, is_vast
 from structgen.regular.lazy_dfa.counters import LengthAutomaton
-from structgen.regular.lazy_dfa.pairs import PairAutomaton, facts_at
+from structgen.regular.lazy_dfa.pairs.pair import PairAutomaton, any_characters, facts_at
 from structgen.regular.lazy_dfa.product import TableOf
 from structgen.regular.lazy_dfa.states import Array, RegexAutomaton
 from structgen.regular.lazy_dfa.vectors import Outcomes, Vector, VectorProduct, fits, take_apart
-
-_ANY_NUMBER = 255  # in `RegexAutomaton.often`
 
 
 def format_in(vector: Vector) -> tuple[Regex, list[Regex]] | None:
@@ -63,9 +61,6 @@ class FormatVector(PairAutomaton):
         super().__init__(base, side)
         self.ends[0] = self._facts_of(np.zeros(1, np.int64))[0][0]
 
-    def _live(self, pairs: Array) -> Array:
-        return np.ones(len(pairs), np.bool_)
-
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
         (base, side), (at, beside) = self._both, self._pairs.halves[pairs].T
         known = {EMPTY: np.zeros(len(pairs), np.bool_), ANY: np.ones(len(pairs), np.bool_)}
@@ -76,5 +71,4 @@ class FormatVector(PairAutomaton):
             known |= dict(zip(self._plain, held[codes].T, strict=False))
         ends = self.outcomes.codes(np.array([fits(x, known) for x in self._vector]).T)
         free = (endless != 0) & (at < 0) & (ends == self.outcomes.open_ended)
-        every = np.full(len(pairs), -1), np.full(len(pairs), _ANY_NUMBER)
-        return [ends, free & (self.outcomes.open_ended > 0), *every]
+        return [ends, free & (self.outcomes.open_ended > 0), *any_characters(len(pairs))]

@@ -20,10 +20,23 @@ def put(out, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def add(out, row):  # type: ignore[no-untyped-def]
+    """Add another row to a row."""
+    for k in range(out.shape[0]):
+        out[k] |= row[k]
+
+
+@inlined
+def add_one(out, element):  # type: ignore[no-untyped-def]
+    """Add an element to a row."""
+    out[element >> 6] |= numba.uint64(1) << numba.uint64(element & 63)
+
+
+@inlined
 def put_one(out, element):  # type: ignore[no-untyped-def]
     """Set a row to one element alone."""
     out[:] = 0
-    out[element >> 6] = numba.uint64(1) << numba.uint64(element & 63)
+    add_one(out, element)
 
 
 @inlined
@@ -41,8 +54,7 @@ def add_rows(rows, bits, first, out):  # type: ignore[no-untyped-def]
     element = numba.int64(first)
     while bits != 0:
         if bits & numba.uint64(1):
-            for k in range(out.shape[0]):
-                out[k] |= rows[element, k]
+            add(out, rows[element])
         bits >>= numba.uint64(1)
         element += 1
 

@@ -1,267 +1,47 @@
-"""Two automata that read a text side by side, state by state: both, or either of them.
+"""The texts that fit a format, or the like, and another demand: a length counter or a pattern.
 
-The states of a sub-automaton such as the format `regex` are endless or too many to explore, so the
-kernels' product construction cannot take them. Here a state is a pair: one of each automaton.
-
-In a union a text may go on while either does; a half that reads no more is -1.
-
-In an intersection the second automaton is that of all other demands: a length counter
-(`LengthAutomaton`) or that of a pattern. A pair is kept if some text is found to end from it.
-Mostly that is plain: states of a format know how a text can end soon. Else an end is searched for,
-and what is found is noted for all pairs on the way. A pair for which MAX_SEARCHED others were
-looked at in vain counts as dead: that leaves out some texts and lets none in, and no state is a
-dead end, since from each pair that is kept one leads on that is nearer to an end.
+A pair is kept if some text is found to end from it. Mostly that is plain: states of a format know
+how a text can end soon. Else an end is searched for, and what is found is noted for all pairs on
+the way. A pair for which MAX_SEARCHED others were looked at in vain counts as dead: that leaves out
+some texts and lets none in, and no state is a dead end, since from each pair that is kept one leads
+on that is nearer to an end.
 
 Where no pair behind a pair can be dead, what may follow is what either automaton says by itself;
-masks are then joined, and no pairs are explored for them (`halves`). So it is of unions, of formats
-with a limit (`SideBySideAutomaton`), and often beside patterns (`BesideAutomaton`).
+masks are then joined, and no pairs are explored for them (`halves`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import heapq
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.expressions.base import INFINITE
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, classes_in, sets_of
 from structgen.regular.lazy_dfa.counters import LengthAutomaton, distances_to_end
+from structgen.regular.lazy_dfa.pairs.pair import DEAD, Pair, PairAutomaton, facts_at
 from structgen.regular.lazy_dfa.states import (
+    ANY_NUMBER,
     Array,
     Halves,
     RegexAutomaton,
     TableAutomaton,
     Unbounded,
 )
-from structgen.regular.lazy_dfa.stepped import (
-    MOST_REPEATS,
-    StateFacts,
-    SteppedAutomaton,
-    merged,
-)
+from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedAutomaton
 from structgen.util.arrays import distinct, with_room
 
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
 MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
 FEW_LEFT = 2  # characters, in which a search is short
 MAX_LED = 100  # pairs on a way that is tried before
-ROOM = 256  # pairs that there is room for at first
 
-Pair = int  # a number of `PairAutomaton`, not a state: some pairs are dead
-_DEAD, _NEW = -1, -2  # in the place of a state's number
-_NOTHING = np.zeros((0, 3), np.int32)
 _SHORT = CharSet.chars("\b\t\n\f\r")  # control characters with a short escape in JSON
 _ESCAPED = CharSet.chars('"\\/')
-
-
-class PairAutomaton(SteppedAutomaton):
-    """Two automata side by side; a state is a live pair of their states. Hold `lock` to use it.
-
-    joint: whether a text must fit both, or either.
-    """
-
-    joint: bool
-
-    def __init__(self, one: RegexAutomaton, other: RegexAutomaton) -> None:
-        """The pair of both starts is the start. Raises TooLargeError where it counts as dead."""
-        self._both = one, other
-        self._kernels = kernels("regular.pairs")
-        self._pairs = self._kernels.Pairs(
-            np.zeros((ROOM, 2), np.int32),
-            np.full(2 * ROOM, -1, np.int32),
-            np.array([1, 0], np.int64),
-        )
-        self._states = np.full(ROOM, _NEW, np.int32)  # of each pair
-        self._states[0] = 0
-        if not self._live(np.zeros(1, np.int32))[0]:
-            raise TooLargeError
-        super().__init__(0)
-
-    def _halves(self, pair: Pair) -> tuple[int, int]:
-        one, other = self._pairs.halves[pair].tolist()
-        return one, other
-
-    def _spans(self, state: int) -> Array:
-        node: Any = self._nodes[state]
-        moves = self._moves_of(node)
-        pairs = moves[:, 2]
-        to = self._states[pairs]
-        if to.min(initial=0) == _NEW:
-            self._judge(state, moves[to == _NEW])
-            to = self._states[pairs]
-        return merged(moves, to)
-
-    def _judge(self, state: int, moves: Array) -> None:
-        """Give the new pairs that some moves lead to numbers, as far as they are live."""
-        pairs, first = np.unique(moves[:, 2], return_index=True)
-        live = self._live(pairs)
-        self._states[pairs[~live]] = _DEAD
-        pairs, low = pairs[live], moves[first[live], 0]
-        begin, self.made = self.made, self.made + len(pairs)
-        new = slice(begin, self.made)
-        self._states[pairs] = np.arange(begin, self.made)
-        self._nodes += pairs.tolist()
-        self._make_room(self.made, self.known)
-        self.came[new, 0], self.came[new, 1] = state, low
-        self.ends[new], self.endless[new], self.loops[new], self.often[new] = self._facts_of(pairs)
-
-    @abstractmethod
-    def _live(self, pairs: Array) -> Array:
-        """bool[k]: from which pairs some text ends."""
-
-    @abstractmethod
-    def _facts_of(self, pairs: Array) -> Sequence[Array]:
-        """`ends`, `endless`, `loops` and `often` of some pairs, see `RegexAutomaton`."""
-
-    def _facts(self, node: Pair) -> StateFacts:
-        ends, endless, loops, often = (int(part[0]) for part in self._facts_of(np.array([node])))
-        return bool(ends), bool(endless), loops, often
-
-    def _moves_of(self, pair: Pair) -> Array:
-        """int32[k, 3]: the moves of a pair as spans; whether what they lead to lives is not asked.
-
-        Ascending: first and last code point, and the pair behind.
-        """
-        spans = [self._spans_of(*each) for each in zip(self._both, self._halves(pair), strict=True)]
-        most = 2 * (len(spans[0]) + len(spans[1]))
-        self._make_room_for(most)
-        found = np.empty((most, 3), np.int32)
-        used = self._kernels.side_by_side(*spans, self.joint, self._pairs, found)
-        return found[:used]
-
-    @staticmethod
-    def _spans_of(part: RegexAutomaton, state: int) -> Array:
-        if state < 0:
-            return _NOTHING
-        with part.lock:
-            return part.spans_from(state)
-
-    def _make_room_for(self, more: int) -> None:
-        """Make room for so many pairs more."""
-        halves, table, sizes = self._pairs
-        made, most = int(sizes[0]), int(sizes[0]) + more
-        if most <= len(halves):
-            return
-        halves = with_room(halves, most, None, made)
-        self._states = with_room(self._states, len(halves))
-        self._states[made:] = _NEW
-        table = np.full(1 << (2 * len(halves)).bit_length(), -1, np.int32)
-        sizes[1] = 0
-        self._pairs = type(self._pairs)(halves, table, sizes)
-
-
-def tells_endings(automaton: RegexAutomaton) -> bool:
-    """Whether an automaton knows texts that end a state, as those of formats do."""
-    if isinstance(automaton, SideBySideAutomaton) and automaton.joint:
-        return all(map(tells_endings, automaton._both))
-    return isinstance(automaton, SteppedAutomaton)
-
-
-class SideBySideAutomaton(PairAutomaton):
-    """Two automata of which no pair is dead: a text goes on while it does in both, or in either.
-
-    Both (`joint`): a format with a limit, see `SubAutomatonState`. Either: a union.
-    """
-
-    def __init__(self, one: RegexAutomaton, other: RegexAutomaton, *, joint: bool) -> None:
-        """See `PairAutomaton`."""
-        self.joint = joint
-        self.straying = max(getattr(part, "straying", 0) for part in (one, other)) if joint else 0
-        super().__init__(one, other)
-
-    def halves(self, state: int) -> Halves:
-        """See `RegexAutomaton.halves`: of a union in a union, those of both."""
-        states = (*self._leaves(cast(int, self._nodes[state])),)
-        if not self.joint:
-            return Halves(False, states)
-        all_states: Any = states
-        return Halves(True, states, min(part.free_from(at) for _, part, at in all_states))
-
-    def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
-        (one, other), (at, beside) = self._both, self._halves(pair)
-        if at >= 0:
-            yield 0, one, at
-        if beside < 0:
-            return
-        if not isinstance(other, SideBySideAutomaton) or other.joint != self.joint:
-            yield 1, other, beside
-            return
-        with other.lock:
-            for place, automaton, state in other.halves(beside).states:
-                yield place + 1, automaton, state
-
-    def reach(self, state: int) -> tuple[int, int]:
-        """See `SteppedAutomaton.reach`: a limit leaves an end as it is."""
-        if not self.joint:
-            return super().reach(state)
-        least, surely = zip(*(part.reach(at) for part, at in self._stepped(state)), strict=True)
-        return max(least), max(surely)
-
-    def ending(self, state: int) -> str | None:
-        """See `SteppedAutomaton.ending`: what ends one of both ends both."""
-        if not self.joint:
-            return None
-        endings = [part.ending(at) for part, at in self._stepped(state)]
-        return None if None in endings else max(endings, key=len)
-
-    @property
-    def closing(self) -> CharSet:
-        """See `SubAutomatonState`."""
-        return cast(SteppedAutomaton, self._both[0]).closing if self.joint else NONE
-
-    def _stepped(self, state: int) -> Iterator[tuple[Any, int]]:
-        """Both automata with their states."""
-        return zip(self._both, self._halves(cast(int, self._nodes[state])), strict=True)
-
-    def length_from(self, state: int, least: int) -> int | None:
-        """See `SteppedAutomaton.length_from`."""
-        found: int | None = least
-        for part, at in self._stepped(state):
-            found = part.length_from(at, found) if self.joint and found is not None else None
-        return found
-
-    def free_within(self, state: int, least: int, most: int) -> int:
-        """See `SteppedAutomaton.free_within`."""
-        if not self.joint:
-            return 0
-        return min(int(part.free_within(at, least, most)) for part, at in self._stepped(state))
-
-    def _live(self, pairs: Array) -> Array:
-        return np.ones(len(pairs), np.bool_)
-
-    def _facts_of(self, pairs: Array) -> Sequence[Array]:
-        halves = self._pairs.halves[pairs].T
-        both = [facts_at(*each) for each in zip(self._both, halves, strict=True)]
-        ends, endless, loops, often = zip(*both, strict=True)
-        if self.joint:
-            often = np.minimum(*often)
-            return ends[0] & ends[1], endless[0] & endless[1], loops[0] & loops[1], often
-        alone = (halves < 0).any(axis=0)  # else nothing is known
-        return (
-            ends[0] | ends[1],
-            endless[0] | endless[1],
-            *(np.where(alone, np.maximum(*part), 0) for part in (loops, often)),
-        )
-
-    def _own_loop(self, state: int, spans: Any) -> tuple[int, int]:
-        node: Any = self._nodes[state]
-        *_, loops, often = self._facts(node)  # exploring a part may have found its loops
-        return (loops, often) if often else super()._own_loop(state, spans)
-
-
-def facts_at(part: RegexAutomaton, states: Array) -> list[Array]:
-    """`ends`, `endless`, `loops` and `often` of some states; 0 for a state of -1."""
-    with part.lock:  # so that all are of one moment
-        found = [array[states] for array in (part.ends, part.endless, part.loops, part.often)]
-    for array in found:
-        array[states < 0] = 0
-    return found
 
 
 class BesideAutomaton(PairAutomaton):
@@ -383,15 +163,14 @@ class BesideAutomaton(PairAutomaton):
         ends, _, loops, often = facts_at(self._base, at)
         side_ends, _, side_loops, side_often = facts_at(self._side, beside)
         if self._counts is None:
-            undemanding = self._undemanding if len(self._undemanding) else np.zeros(1, np.bool_)
-            beside = beside if len(self._undemanding) else 0 * beside
-            often = np.where(undemanding[beside], np.minimum(often, side_often), 0)
+            undemanding = self._undemanding[beside] if len(self._undemanding) else np.False_
+            often = np.where(undemanding, np.minimum(often, side_often), 0)
             loops = loops & side_loops
         else:
             _, most = self._counts.left(beside)
             far = np.array([self._distances[pair] for pair in pairs.tolist()], np.int64)
-            room = np.minimum(most - far - 1 - self._base.straying, MOST_REPEATS)
-            often = np.minimum(often, np.where(most == INFINITE, 255, np.maximum(room, 0)))
+            spare = np.clip(most - far - 1 - self._base.straying, 0, MOST_REPEATS)
+            often = np.minimum(often, np.where(most == INFINITE, ANY_NUMBER, spare))
         none = np.zeros(len(pairs), np.uint8)
         return (ends != 0) & (side_ends != 0), none, np.where(often > 0, loops, 0), often
 
@@ -446,7 +225,7 @@ class BesideAutomaton(PairAutomaton):
         """See `PairAutomaton`."""
         if self._counts is not None:
             self._note_plain(pairs, self._counts)
-        return np.array([self._distance(pair) != _DEAD for pair in pairs.tolist()], np.bool_)
+        return np.array([self._distance(pair) != DEAD for pair in pairs.tolist()], np.bool_)
 
     def _note_plain(self, pairs: Array, counts: LengthAutomaton) -> None:
         """Note the distances of pairs with a length that is no demand beside what ends the base."""
@@ -460,13 +239,13 @@ class BesideAutomaton(PairAutomaton):
         self._distances.update(zip(pairs[plain].tolist(), surely[plain].tolist(), strict=True))
 
     def _distance(self, pair: Pair) -> int:
-        """With how many characters some text ends from a pair, _DEAD where none was found."""
+        """With how many characters some text ends from a pair, DEAD where none was found."""
         found = self._distances.get(pair)
         if found is None:
             found = self._plain_distance(pair)
-            if found == _DEAD and self._format is not None and len(self._waits):
+            if found == DEAD and self._format is not None and len(self._waits):
                 found = self._led(pair)
-            if found == _DEAD and self._is_searched(pair):
+            if found == DEAD and self._is_searched(pair):
                 found = self._search(pair)
             self._distances[pair] = found
         return found
@@ -480,7 +259,7 @@ class BesideAutomaton(PairAutomaton):
     def _led(self, start: Pair) -> int:
         """The length of a text that ends the format first, and then goes to the pattern's end.
 
-        _DEAD where the format does not read that, or has not ended then. All distances on the way
+        DEAD where the format does not read that, or has not ended then. All distances on the way
         are noted.
         """
         pair, came = start, dict[Pair, Pair | None]({start: None})
@@ -488,7 +267,7 @@ class BesideAutomaton(PairAutomaton):
         while ending is not None and len(came) < MAX_LED:
             at, beside = self._halves(pair)
             if not ending and not self._waits[beside]:
-                return self._mark(pair, came, -1) if self._base.ends[at] else _DEAD
+                return self._mark(pair, came, -1) if self._base.ends[at] else DEAD
             moves = self._moves_of(pair)
             if ending:
                 letter, ending = ord(ending[0]), ending[1:]
@@ -497,30 +276,30 @@ class BesideAutomaton(PairAutomaton):
                 waits = self._waits[self._pairs.halves[moves[:, 2], 1]]
                 after = moves[waits < self._waits[beside], 2]
             if not len(after) or int(after[0]) in came:
-                return _DEAD
+                return DEAD
             before, pair = pair, int(after[0])
             far = self._distances.get(pair)
             if far is not None:
-                return self._mark(before, came, far) if far != _DEAD else _DEAD
+                return self._mark(before, came, far) if far != DEAD else DEAD
             came[pair] = before
-        return _DEAD
+        return DEAD
 
     def _plain_distance(self, pair: Pair) -> int:
-        """`_distance` where it needs no search, else _DEAD."""
+        """`_distance` where it needs no search, else DEAD."""
         at, beside = self._halves(pair)
         if self._counts is None:
             if self._base.ends[at] and self._side.ends[beside]:
                 return 0
             if self._side.endless[beside]:  # a pattern that is found
                 found = self._base.reach(at)[1]
-                return found if found < INFINITE else _DEAD
-            return _DEAD if self._format is None else self._filled_distance(at, beside)
+                return found if found < INFINITE else DEAD
+            return DEAD if self._format is None else self._filled_distance(at, beside)
         low, high = self._counts.left(beside)
         least, surely = self._base.reach(at)
         if low > least:
             longer = self._base.length_from(at, low)
-            return longer if longer is not None and longer <= high else _DEAD
-        return surely if surely <= high else _DEAD
+            return longer if longer is not None and longer <= high else DEAD
+        return surely if surely <= high else DEAD
 
     def _filled_distance(self, at: int, beside: int, least: int = 0) -> int:
         """The length of the ending of a format's state and of characters that fill it up.
@@ -529,24 +308,24 @@ class BesideAutomaton(PairAutomaton):
         """
         ending = None if self._format is None else self._format.ending(at)
         if ending is None or not len(self._fillers):
-            return _DEAD
+            return DEAD
         key = ending, beside, least
         if key not in self._filled:
             self._filled[key] = self._filled_up(*key)
         return self._filled[key]
 
     def _filled_up(self, ending: str, beside: int, least: int) -> int:
-        """`_filled_distance` after a format's ending; _DEAD if none fits."""
+        """`_filled_distance` after a format's ending; DEAD if none fits."""
         side: Any = self._side
         letters = np.array([*map(ord, ending)], np.int32)
         for column in classes_in(side.classes, letters).tolist():
             beside = int(side.search.moves[beside, column]) if column >= 0 else -1
             if beside < 0:
-                return _DEAD
+                return DEAD
         size, waits = len(ending), self._fillers
         while size + waits[beside] < least:
             beside, size = int(side.search.moves[beside, self._filler]), size + 1
-        return size + int(waits[beside]) if waits[beside] < len(waits) else _DEAD
+        return size + int(waits[beside]) if waits[beside] < len(waits) else DEAD
 
     def _least(self, pair: Pair) -> int:
         """A lower bound on the characters with which a text ends from a pair."""
@@ -566,14 +345,14 @@ class BesideAutomaton(PairAutomaton):
     def _search(self, start: Pair) -> int:
         """Search for an end, those pairs first that seem near one; note all distances on the way.
 
-        Returns the distance of `start`, _DEAD where it counts as dead.
+        Returns the distance of `start`, DEAD where it counts as dead.
         """
         came: dict[Pair, Pair | None] = {start: None}
         waiting = [(0, 0, start)] if self._least(start) < INFINITE else []
         for _ in range(MAX_SEARCHED):
             if not waiting:  # all that can be reached is dead
-                self._distances.update(dict.fromkeys(came, _DEAD))
-                return _DEAD
+                self._distances.update(dict.fromkeys(came, DEAD))
+                return DEAD
             *_, pair = heapq.heappop(waiting)
             if pair not in self._behind:
                 self._behind[pair] = distinct(self._moves_of(pair)[:, 2]).tolist()
@@ -581,14 +360,14 @@ class BesideAutomaton(PairAutomaton):
                 if after in came:
                     continue
                 far = self._distances.get(after)
-                if far is None and (plain := self._plain_distance(after)) != _DEAD:
+                if far is None and (plain := self._plain_distance(after)) != DEAD:
                     far = self._distances[after] = plain
-                if far is not None and far != _DEAD:
+                if far is not None and far != DEAD:
                     return self._mark(pair, came, far)
                 if far is None and self._least(after) < INFINITE:
                     came[after] = pair
                     heapq.heappush(waiting, (self._likely(after), -len(came), after))
-        return _DEAD
+        return DEAD
 
     def _mark(self, pair: Pair, came: dict[Pair, Pair | None], far: int) -> int:
         """Note the distances of the pairs on the way to one from which an end is `far` away."""

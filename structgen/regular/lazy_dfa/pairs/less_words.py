@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from structgen.regular.expressions.base import INFINITE
-from structgen.regular.lazy_dfa.pairs import Pair, PairAutomaton, facts_at
+from structgen.regular.lazy_dfa.pairs.pair import Pair, PairAutomaton, facts_at
 from structgen.regular.lazy_dfa.states import (
     Array,
     Halves,

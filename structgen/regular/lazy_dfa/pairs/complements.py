@@ -14,10 +14,8 @@ import numpy as np
 from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import ANY
 from structgen.regular.lazy_dfa.counters import LengthAutomaton
-from structgen.regular.lazy_dfa.pairs import PairAutomaton, facts_at
+from structgen.regular.lazy_dfa.pairs.pair import PairAutomaton, any_characters, facts_at
 from structgen.regular.lazy_dfa.states import Array, RegexAutomaton
-
-_ANY_NUMBER = 255  # in `RegexAutomaton.often`
 
 
 class ComplementAutomaton(PairAutomaton):
@@ -57,11 +55,7 @@ class ComplementAutomaton(PairAutomaton):
         """See `SubAutomatonState`."""
         return CharSet.chars(self._never)
 
-    def _live(self, pairs: Array) -> Array:
-        return np.ones(len(pairs), np.bool_)
-
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
         inside = self._pairs.halves[pairs, 0]
         ends = facts_at(self._base, inside)[0] == 0
-        every = np.full(len(pairs), -1), np.full(len(pairs), _ANY_NUMBER)
-        return [ends, inside < 0, *every]
+        return [ends, inside < 0, *any_characters(len(pairs))]
