@@ -245,7 +245,7 @@ class NumberConstraints(NamedTuple):
 
 
 _constraints: WeakKeyDictionary[Regex, NumberConstraints] = WeakKeyDictionary()
-#: for each alternative of a language, by its `id`, the language
+#: for each alternative of a language, by its `id`, the one of these that was made last
 _languages_by_part: WeakValueDictionary[int, Regex] = WeakValueDictionary()
 _constraints[JSON_NUMBER] = NumberConstraints((None, False, None, False), 0, 0, "any")
 _NARROWER = {"any": 0, "natural": 1, "decimal": 1, "digits": 2, "integer": 2}
@@ -260,7 +260,7 @@ def language_for(constraints: NumberConstraints) -> Regex:
             _constraints[language] = constraints
     if isinstance(language, Alt):
         for part in language.parts:
-            _languages_by_part.setdefault(part.id, language)
+            _languages_by_part[part.id] = language
     return language
 
 

@@ -327,7 +327,13 @@ def test_formulas_that_are_too_large_are_derived() -> None:
 
 
 def test_unions_of_numbers_are_taken_apart() -> None:
-    """Each range or multiple is found again in a union, though they share what zero looks like."""
+    """Each range or multiple is found again in a union, though they share what zero looks like.
+
+    Also where others that were made before have some of their alternatives.
+    """
+    before = [number_language(multiple_of=[n], minimum=low, maximum=high) for n in (3, 5, 15)
+              for low, high in ((0, None), (None, -1), (None, 0), (1, None))]  # fmt: skip
+    assert len({*before}) == len(before)
     made = [number_language(multiple_of=[3]), number_language(multiple_of=[5]),
             number_language(minimum=2, maximum=9)]  # fmt: skip
     union = alt(*made)
