@@ -4,7 +4,8 @@ Between two lexemes all that is left of the text so far, for the lexer, is a set
 states. Reading a terminal leads from one set to others: a finite automaton. So the question is
 whether a pushdown system, the grammar with these sets as its control states, can empty its stack:
 summaries of items as a least fixed point (T. Reps, S. Horwitz and M. Sagiv, "Precise
-interprocedural dataflow analysis via graph reachability", 1995), computed as far as asked.
+interprocedural dataflow analysis via graph reachability", 1995). They are computed as far as a
+question depends on them; what takes fewest bytes is looked at first.
 """
 
 from __future__ import annotations
@@ -17,33 +18,50 @@ EMPTY_ITEM, END_ITEM = 0, 1
 MAX_STEPS = 1 << 19  # items, each with what is between lexemes there; past it nothing is sure
 
 
-class _Level:
+class _Place:
+    """Where a text can go on: a level or a frame.
+
+    todo: what is still to be looked at from here, while no question asks for it. leads: places on
+    which it depends what can be read from here. asked: the last question that asked for it. done:
+    whether all that can be reached from here has been looked at. ends: whether the text can surely
+    be read to its end from here, whatever lies below.
+    """
+
+    __slots__ = ("asked", "done", "ends", "leads", "todo")
+
+    def __init__(self) -> None:
+        self.todo: list[tuple[int, Between]] = []
+        self.leads: list[_Place] = []
+        self.asked = 0
+        self.done = self.ends = False
+
+
+class _Level(_Place):
     """A stack that has come to the top, with what is between the lexemes there.
 
-    above: levels from which it has been reached. ends: whether the text can be read to its end.
+    above: levels from which it has been reached.
     """
 
-    __slots__ = ("above", "ends")
+    __slots__ = ("above",)
 
     def __init__(self) -> None:
+        super().__init__()
         self.above: list[_Level] = []
-        self.ends = False
 
 
-class _Frame:
+class _Frame(_Place):
     """An item on top. exits: what can be between lexemes where it has been read.
 
-    callers: where to go on then: a frame and an item, or a level and the stacks below. ends:
-    whether the text can surely be read to its end from here, whatever lies below.
+    callers: where to go on then: a frame and an item, or a level and the stacks below.
     """
 
-    __slots__ = ("callers", "ends", "exits", "reached")
+    __slots__ = ("callers", "exits", "reached")
 
     def __init__(self) -> None:
+        super().__init__()
         self.callers: list[tuple[_Frame | _Level, int]] = []
         self.exits: dict[Between, None] = {}
         self.reached: set[tuple[int, Between]] = set()
-        self.ends = False
 
 
 class Finishing:
@@ -54,29 +72,66 @@ class Finishing:
         self._automaton, self._lexemes, self._safe = automaton, lexemes, safe
         self._levels: dict[tuple[int, Between], _Level] = {}
         self._frames: dict[tuple[int, Between], _Frame] = {}
-        self._todo: list[tuple[_Level, int, Between] | tuple[_Frame, int, Between]] = []
-        self._steps = 0
+        self._todo: list[tuple[_Place, int, Between]] = []
+        self._asked: list[_Place] = []  # the places to which a question has come
+        self._question = self._steps = 0
 
     def can_end(self, stacks: int, lookaheads: int, most: int = MAX_STEPS) -> bool | None:
         """Whether some text leads from closed stacks to the end and satisfies all lookaheads.
 
         None where that is not known within `most` steps, or within MAX_STEPS of all questions.
         """
-        level = self._level(stacks, self._lexemes.between(stacks, lookaheads))
+        self._question += 1
+        self._asked, followed = [], 0
         last = min(self._steps + most, MAX_STEPS)
-        while not level.ends and self._todo:
+        level = self._level(stacks, self._lexemes.between(stacks, lookaheads))
+        self._ask(level)
+        while not level.ends and (self._todo or followed < len(self._asked)):
             checkpoint()
-            if self._steps >= last:
-                return None
-            self._steps += 1
-            node, what, between = self._todo.pop()
-            if node.ends:  # as does all that has led to it
+            if not self._todo:  # what earlier questions have left open behind these places
+                for place in self._asked[followed].leads:
+                    self._ask(place)
+                followed += 1
                 continue
-            if isinstance(node, _Frame):
-                self._go_on(node, what, between)
-            else:
-                self._open(node, what, between)
-        return level.ends
+            if self._steps >= last:
+                break
+            self._steps += 1
+            place, what, between = self._todo.pop()
+            if place.ends:  # as does all that has led to it
+                continue
+            if isinstance(place, _Frame):
+                self._go_on(place, what, between)
+            elif isinstance(place, _Level):
+                self._open(place, what, between)
+        if level.ends or self._todo:
+            for place, what, between in self._todo:
+                place.todo.append((what, between))
+            self._todo.clear()
+            return level.ends or None
+        for place in self._asked:
+            place.done = True
+        return False
+
+    def _ask(self, place: _Place) -> None:
+        """Take up what is to be looked at from a place, where the question has come to it."""
+        if place.asked < self._question and not (place.ends or place.done):
+            place.asked = self._question
+            self._asked.append(place)
+            self._todo += [(place, *one) for one in place.todo]
+            place.todo.clear()
+
+    def _lead(self, place: _Place, to: _Place) -> None:
+        """Note that what can be read from a place depends on another one."""
+        place.leads.append(to)
+        if place.asked == self._question:
+            self._ask(to)
+
+    def _add(self, place: _Place, what: int, between: Between) -> None:
+        """Note what is to be looked at from a place."""
+        if place.asked == self._question:
+            self._todo.append((place, what, between))
+        else:
+            place.todo.append((what, between))
 
     def _level(self, stacks: int, between: Between) -> _Level:
         level = self._levels.get((stacks, between))
@@ -84,7 +139,7 @@ class Finishing:
             level = self._levels[stacks, between] = _Level()
             level.ends = self._safe and between.lookaheads == 0
             if not level.ends:
-                self._todo.append((level, stacks, between))
+                self._add(level, stacks, between)
         return level
 
     def _open(self, level: _Level, stacks: int, between: Between) -> None:
@@ -105,6 +160,7 @@ class Finishing:
         if frame.ends:
             self._succeed(caller)
             return
+        self._lead(caller, frame)
         frame.callers.append((caller, then))
         for found in list(frame.exits):
             self._return(caller, then, found)
@@ -117,6 +173,7 @@ class Finishing:
             self._reach(caller, then, between)
             return
         below = self._level(then, between)
+        self._lead(caller, below)
         below.above.append(caller)
         if below.ends:
             self._succeed(caller)
@@ -124,12 +181,12 @@ class Finishing:
     def _reach(self, frame: _Frame, item: int, between: Between) -> None:
         if (item, between) not in frame.reached:
             frame.reached.add((item, between))
-            self._todo.append((frame, item, between))
+            self._add(frame, item, between)
             if self._safe and between.lookaheads == 0:
                 self._succeed(frame)
 
     def _go_on(self, frame: _Frame, item: int, between: Between) -> None:
-        """Take all steps from an item in a frame."""
+        """Note all steps from an item in a frame; those noted last are taken first."""
         of = self._lexemes.items
         if item == EMPTY_ITEM:
             if between not in frame.exits:
@@ -138,8 +195,6 @@ class Finishing:
                 for caller, then in frame.callers:
                     self._return(caller, then, between)
             return
-        for other in of.skips[item]:
-            self._reach(frame, other, between)
         first, after = of.first[item], of.after[item]
         if first >= of.terminals:
             for terminal, entered in of.entries[first - of.terminals]:
@@ -148,6 +203,8 @@ class Finishing:
         elif first >= 0:
             for found in self._lexemes.behind(between, first):
                 self._reach(frame, after, found)
+        for other in of.skips[item]:
+            self._reach(frame, other, between)
 
     @staticmethod
     def _succeed(node: _Frame | _Level) -> None:

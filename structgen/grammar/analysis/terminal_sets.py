@@ -34,8 +34,8 @@ class Items(NamedTuple):
     """The items of a grammar (see `transforms.left_corner.Syntax`) as Python lists.
 
     Sets of items are bit masks, as are those of terminals. first: terminals, then names from
-    `terminals` on; skips: by item; entries: by name, pairs of terminal and item; start: the items
-    on top of the stacks before any text.
+    `terminals` on; skips: by item; entries: by name, pairs of terminal and item; both with what
+    takes most bytes first; start: the items on top of the stacks before any text.
     """
 
     first: list[int]
@@ -50,17 +50,21 @@ class Items(NamedTuple):
         """The items of a grammar's tables. start: those on top at first."""
         k = kernels("grammar.tables")
 
-        def constant(name: int) -> list[int]:
-            found: list[int] = tables.fixed[
-                tables.offsets[name] : tables.offsets[name + 1]
-            ].tolist()
-            return found
+        def constant(name: int) -> Any:
+            return tables.fixed[tables.offsets[name] : tables.offsets[name + 1]]
 
-        skips = _rows(constant(k.SKIP_START), constant(k.SKIP))
-        calls = list(zip(constant(k.CALL_TERMINAL), constant(k.CALL_ITEM), strict=True))
-        entries = _rows(constant(k.CALL_START), calls)
-        count = int(tables.info[k.TERMINAL_COUNT])
-        return cls(constant(k.FIRST), constant(k.AFTER), skips, entries, count, start)
+        def rows(starts: Any, items: Any, *columns: Any) -> list[list[Any]]:
+            """CSR arrays as lists, those items first that take most bytes."""
+            owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            order = np.lexsort((-constant(k.COST)[items], owner))
+            listed = [one[order].tolist() for one in (*columns, items)]
+            flat = list(zip(*listed, strict=True)) if columns else listed[0]
+            return [flat[low:high] for low, high in itertools.pairwise(starts.tolist())]
+
+        skips = rows(constant(k.SKIP_START), constant(k.SKIP))
+        entries = rows(constant(k.CALL_START), constant(k.CALL_ITEM), constant(k.CALL_TERMINAL))
+        first, after = constant(k.FIRST).tolist(), constant(k.AFTER).tolist()
+        return cls(first, after, skips, entries, int(tables.info[k.TERMINAL_COUNT]), start)
 
     def closure(self, item: int) -> list[int]:
         """An item and all that it also is without reading anything."""
@@ -70,10 +74,6 @@ class Items(NamedTuple):
             seen |= fresh
             todo += fresh
         return [one for one in seen if one <= 1 or self.first[one] >= 0]
-
-
-def _rows(starts: list[int], flat: list[Any]) -> list[list[Any]]:
-    return [flat[low:high] for low, high in itertools.pairwise(starts)]
 
 
 class StackTops:
