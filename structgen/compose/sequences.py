@@ -12,6 +12,7 @@ from structgen.errors import SpecError, UnsatisfiableSchemaError
 from structgen.regular.regex import Regex, alt, concat
 from structgen.spec.base import Spec
 from structgen.spec.partial_json import PartialValue
+from structgen.util.arguments import several
 
 if TYPE_CHECKING:
     from structgen.compose.composite.layout import Layout
@@ -166,6 +167,8 @@ def any_of(*specs: Any) -> Spec:
 
 def texts(values: Any, name: str) -> tuple[str, ...]:
     """A tuple of texts that are not empty; SpecError, which calls it `name`, if it is not."""
-    if isinstance(values, str) or not all(isinstance(v, str) and v for v in values):
-        raise SpecError(f"{name} is {values!r}", expected="a list of texts that are not empty")
-    return tuple(values)
+    expected = "a list of texts that are not empty"
+    listed = several(name, values, expected, error=SpecError)
+    if not all(isinstance(text, str) and text for text in listed):
+        raise SpecError(f"{name} is {values!r:.80}", expected=expected)
+    return listed

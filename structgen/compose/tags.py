@@ -17,6 +17,7 @@ from structgen.compose.composite.scan_table import choice_table, demanding, sear
 from structgen.compose.sequences import texts
 from structgen.errors import BudgetError, SpecError
 from structgen.spec.partial_json import PartialValue
+from structgen.util.arguments import several
 from structgen.util.partial_match import partial_match_length
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Tags(CompositeSpec):
     kind: ClassVar[str] = "tags"
 
     def __post_init__(self) -> None:
-        tags = tuple(self.tags)
+        tags = several("tags", self.tags, "Tags with a begin", error=SpecError)
         if not all(isinstance(tag, Tag) and tag.begin for tag in tags):
             raise SpecError("the tags are not all tags", expected="Tags with a begin")
         triggers = self.triggers

@@ -55,7 +55,13 @@ def fill_each(
     threads: int | None = None,
 ) -> dict[int, Exception]:
     """`fill_masks`, but what keeps a row from being made is returned, by the number of the row."""
-    if len(constraints) != len(states):
+    try:
+        same = len(constraints) == len(states)
+    except TypeError:
+        given = f"{constraints!r:.80} and {states!r:.80}"
+        expected = "a sequence of constraints, and one of states"
+        raise ArgumentError(f"constraints and states are {given}", expected=expected) from None
+    if not same:
         raise ArgumentError(
             f"there are {len(constraints)} constraints for {len(states)} states",
             expected="one constraint for each state",

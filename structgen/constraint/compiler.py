@@ -19,7 +19,7 @@ import json
 import os
 from typing import Any
 
-from structgen.constraint.constraint import MAX_BYTES, Constraint, check_integer, constraint_of
+from structgen.constraint.constraint import MAX_BYTES, Constraint, constraint_of
 from structgen.constraint.loading import load as load_artifact
 from structgen.errors import ArgumentError, BudgetError, ValidationError
 from structgen.schema.coerce import coerce
@@ -27,6 +27,7 @@ from structgen.schema.json_schema import JsonSchema
 from structgen.schema.python.types import PythonType
 from structgen.schema.report.slips import look_for_slips
 from structgen.spec.base import Spec
+from structgen.util.arguments import check_integer
 from structgen.util.cancellation import limited
 from structgen.util.json_pointer import json_pointer
 from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary

@@ -36,9 +36,10 @@ from structgen.masks.row_store import MaskRows, States, check_row
 from structgen.masks.saved_rows import Saved, pack
 from structgen.masks.shared import shared_masks
 from structgen.spec.base import Spec
+from structgen.util.arguments import check_integer, several
 from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import limited
-from structgen.vocabulary.vocabulary import Vocabulary
+from structgen.vocabulary.vocabulary import Vocabulary, checked_vocabulary
 
 FINAL = -2  #: the state after an end-of-text token; nothing can follow
 MAX_BYTES = 256 << 20  # of memory for all that one constraint has made
@@ -79,7 +80,7 @@ class Constraint:
 
         saved: rows that were read from a file, for this automaton's positions.
         """
-        self._spec, self.vocabulary = spec, vocabulary
+        self._spec, self.vocabulary = spec, checked_vocabulary(vocabulary)
         self._size, self._texts = vocabulary.size, vocabulary.lazy_tokens
         if callable(automaton):
             self._restored = automaton
@@ -235,7 +236,7 @@ class Constraint:
         takes less than `advance` token by token, and makes no states in between.
         """
         state, text = self.start, bytearray()
-        for token in _checked_tokens(token_ids):
+        for token in several("tokens", token_ids, "integers, one for each token"):
             check_integer("the token", token, "bytes of text are read by advance_bytes")
             plain = self._completable is None and token not in self._specials
             data = self._texts[token] if plain and 0 <= token < self._size else None
@@ -593,22 +594,6 @@ class Constraint:
             return "nothing"
         with self.lock:
             return self.automaton.expected(self._position(state))
-
-
-def check_integer(name: str, value: object, hint: str) -> None:
-    """ArgumentError unless `value` is an integer, numpy's included."""
-    try:
-        operator.index(value)  # type: ignore[arg-type]  # that is the question
-    except TypeError:
-        shown = f"{value!r:.80}"
-        raise ArgumentError(f"{name} is {shown}", expected="an integer", hint=hint) from None
-
-
-def _checked_tokens(tokens: object) -> Iterable[Any]:
-    if not isinstance(tokens, Iterable):
-        shown = f"{tokens!r:.80}"
-        raise ArgumentError(f"the tokens are {shown}", expected="integers, one for each token")
-    return tokens
 
 
 def _check_bytes(data: object) -> None:

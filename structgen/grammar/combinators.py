@@ -38,6 +38,7 @@ from structgen.schema.json_schema import JsonSchema
 from structgen.spec.base import Spec
 from structgen.spec.registry import spec_of
 from structgen.spec.regular import Choice, Regex
+from structgen.util.arguments import check_integer
 
 _LARGEST = 1_000_000  # pieces of a grammar, each counted as often as it is used
 START = "start"  #: the rule that stands for the whole text
@@ -108,6 +109,9 @@ def alt(*parts: Piece | Spec | str) -> Piece:
 
 def many(piece: Piece | Spec | str, low: int = 0, high: int | None = None) -> Piece:
     """The piece `low` to `high` times; None is no upper bound."""
+    check_integer("low", low, error=SpecError)
+    if high is not None:
+        check_integer("high", high, error=SpecError)
     if low < 0 or (high is not None and high < low):
         raise SpecError(f"{low} to {high} times is impossible", expected="0 <= low <= high")
     return Piece("many", (as_piece(piece),), (low, high))
@@ -129,6 +133,7 @@ def separated(
     """The piece `low` to `high` times with `by` between two of them."""
     if high == 0:
         return many(piece, low, 0)
+    many(piece, low, high)  # or its error, with the numbers as they were given
     rest = many(seq(by, piece), max(low - 1, 0), None if high is None else high - 1)
     listed = seq(piece, rest)
     return listed if low > 0 else optional(listed)

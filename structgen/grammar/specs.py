@@ -23,6 +23,7 @@ from structgen.grammar.ir import Indentation, Lexing
 from structgen.schema.coerce import coerce
 from structgen.spec.base import Captured, ReadToken, Spec
 from structgen.spec.registry import spec_of
+from structgen.util.arguments import check_kind
 
 if TYPE_CHECKING:
     from structgen.grammar.readers.ebnf import Style
@@ -159,6 +160,9 @@ class Lark(GrammarSpec):
 
     def __post_init__(self) -> None:
         _check_text(self.grammar, "Lark.from_file")
+        for name in ("refs", "grammars"):
+            given = getattr(self, name)
+            check_kind(name, given, Mapping, "a mapping of names to specs", error=SpecError)
         object.__setattr__(self, "refs", {name: coerce(s) for name, s in self.refs.items()})
         object.__setattr__(self, "grammars", _resolved(self.grammars))
 

@@ -24,6 +24,7 @@ from structgen.integrations.matcher import check_tokens
 from structgen.integrations.token_limit import TokenLimit
 from structgen.masks import bitmask
 from structgen.schema.coerce import is_constraint
+from structgen.util.arguments import several
 from structgen.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class LogitsProcessor:
         if not self._specs:
             raise GenerationError("there is no constraint", expected="one, or one per prompt")
         self._tokenizer = tokenizer
-        self._eos_ids = None if eos_ids is None else tuple(eos_ids)
+        wanted = "the ids of the end tokens"
+        self._eos_ids = None if eos_ids is None else several("eos_ids", eos_ids, wanted)
         self._table: RowTable | None = None  # mask rows where the scores are
         self._max_new_tokens = max_new_tokens
         self._set(tuple(map(self._constraint, self._specs)))

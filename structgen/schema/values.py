@@ -68,13 +68,13 @@ def loads(text: str | bytes, **hooks: Any) -> Any:
 
 
 def dumps(value: Any, *, ensure_ascii: bool = True, sort_keys: bool = False) -> str:
-    """`json.dumps` with exact numbers as they were written. Raises what that raises."""
+    """`json.dumps` with exact numbers, as written where that is known. Raises what that raises."""
     write = partial(dumps, ensure_ascii=ensure_ascii, sort_keys=sort_keys)
     try:
         return json.dumps(value, ensure_ascii=ensure_ascii, sort_keys=sort_keys)
     except TypeError:
-        if isinstance(value, Written):
-            return value.text
+        if isinstance(value, Decimal):
+            return written(value)
         if not isinstance(value, dict | list | tuple):
             raise
     if isinstance(value, dict):

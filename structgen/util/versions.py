@@ -13,7 +13,7 @@ from structgen.util.callers import outside
 # constraints of the tests say the same.
 TESTED = {
     "transformers": ("4.57", "5.24"),
-    "torch": ("2.4", "2.13"),
+    "torch": ("2.4", "2.15"),
     "numpy": ("2.0", "2.4"),
     "numba": ("0.61", "0.68"),
     "pydantic": ("2.7", "2.14"),

@@ -369,7 +369,7 @@ def place_of(name: str) -> tuple[str, dict[str, Any]]:
     transformers would try for a minute.
     """
     path = Path(name).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):  # `Path.is_dir` fails for a name that is too long
         return str(path), {}
     return name, {} if _hub_answers() else {"local_files_only": True}
 

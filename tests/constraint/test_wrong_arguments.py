@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 import structgen as sg
-from structgen.errors import ArgumentError, ArtifactError, SpecError, VocabularyError
+from structgen.errors import (
+    ArgumentError,
+    ArtifactError,
+    SpecError,
+    StructgenError,
+    VocabularyError,
+)
 
 
 def bytewise() -> sg.Vocabulary:
@@ -175,6 +181,29 @@ def test_a_constraint_says_what_is_wrong_with_an_argument(case: str) -> None:
         assert said in str(caught.value)
         constraint.fill_mask(constraint.start, row)
         assert row.any()
+
+
+OTHERS: dict[str, tuple[Callable[[], object], type[StructgenError], str]] = {
+    "constraints": (lambda: sg.fill_masks(None, [], None), ArgumentError, "a sequence of"),  # type: ignore[arg-type]
+    "a vocabulary": (lambda: sg.Constraint({}, None, None), VocabularyError, "vocabulary"),  # type: ignore[arg-type]
+    "excludes": (lambda: sg.FreeText(3), SpecError, "excludes is 3"),  # type: ignore[arg-type]
+    "tags": (lambda: sg.Tags(len), SpecError, "tags is <built-in"),  # type: ignore[arg-type]
+    "refs": (lambda: sg.Lark('start: "a"', refs=[]), SpecError, "refs is []"),  # type: ignore[arg-type]
+    "grammars": (lambda: sg.Lark('start: "a"', grammars="x"), SpecError, "a mapping"),  # type: ignore[arg-type]
+    "a count": (lambda: sg.many("a", "1"), SpecError, "low is '1'"),  # type: ignore[arg-type]
+    "the greatest count": (lambda: sg.separated("a", ",", 0, 1.5), SpecError, "high is 1.5"),  # type: ignore[arg-type]
+    "counts": (lambda: sg.separated("a", ",", 3, 2), SpecError, "3 to 2 times"),
+    "a provider": (lambda: sg.export_schema({}, None), SpecError, "name of a provider"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_other_calls_say_what_is_wrong_with_an_argument(case: str) -> None:
+    """With the argument's name, and what it has to be."""
+    call, error, said = OTHERS[case]
+    with pytest.raises(error) as caught:
+        call()
+    assert said in str(caught.value)
 
 
 def test_integers_of_numpy_are_integers() -> None:

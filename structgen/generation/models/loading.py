@@ -16,7 +16,7 @@ from structgen.vocabulary.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from structgen.generation.models.target import HuggingFaceTarget
 
-_HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")  # "gpt2" or "owner/model"
+_HUB_NAME = re.compile(r"\w[\w.-]{0,95}(/[\w.-]{1,96})?")  # "gpt2" or "owner/model"
 _LOADING = (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError)
 
 
@@ -112,14 +112,14 @@ def _ids(value: Any) -> list[int]:
 def _check_path(name: str, *, is_path: bool) -> None:
     """A name that can only be a path must be a model directory; others may be on the hub."""
     path = Path(name).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):  # `Path.is_dir` fails for a name that is too long
         if not (path / "config.json").is_file():
             raise ModelError(
                 "the directory holds no model",
                 location=str(path),
                 expected="a config.json and the files that save_pretrained writes",
             )
-    elif is_path or path.exists() or _is_beside(path) or not _HUB_NAME.fullmatch(name):
+    elif is_path or not _HUB_NAME.fullmatch(name) or path.exists() or _is_beside(path):
         raise ModelError(
             "there is no model directory",
             location=str(path),

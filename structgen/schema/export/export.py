@@ -31,6 +31,7 @@ from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.cases import Case, Members, pointer_of
 from structgen.schema.report.slips import COMPANIONS
 from structgen.schema.values import rounded
+from structgen.util.arguments import check_kind
 from structgen.util.json_pointer import escape_pointer, unescape_pointer
 
 WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
@@ -75,7 +76,10 @@ def export(schema: Any, to: str | ProviderDialect, **options: Any) -> Export:
     if not isinstance(spec, JsonSchema):
         raise SpecError(f"{type(spec).__name__} is no JSON Schema", expected="a JSON Schema")
     spec = replace(spec, schema=rounded(spec.schema))  # providers read numbers as doubles
-    exporter = Exporter(spec, dialect(to) if isinstance(to, str) else to)
+    if isinstance(to, str):
+        to = dialect(to)
+    check_kind("to", to, ProviderDialect, "the name of a provider", error=SpecError)
+    exporter = Exporter(spec, to)
     body = exporter.root()
     key = WRAPPER_KEY if exporter.wrapped else ""
     return Export(body, tuple(exporter.losses), key, frozenset(exporter.null_if_absent))

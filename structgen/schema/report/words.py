@@ -7,7 +7,6 @@ is split into cases, and each case is described by a phrase per JSON type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from typing import Any
 
 from structgen.errors import StructgenError
@@ -75,7 +74,7 @@ class Words:
         for atom in case:
             if isinstance(atom.value, Negation):
                 values = _listing(atom.value.expr) if len(atom.value.expr) == 1 else []
-                excluded += sorted(quoted(_plain(value)) for value in values)
+                excluded += sorted(quoted(value) for value in values)
                 more += [] if values else [_limiting(atom.location)]
         limits = f" other than {some(excluded)}" if excluded else ""
         limits += f" ({_limited(more)})" if more else ""
@@ -96,15 +95,6 @@ class Words:
             yield from _array(members)
         elif type_ == "object":
             yield from _object(members)
-
-
-def _plain(value: Any) -> Any:
-    """A value of a text, whose numbers are exact decimals, as `json` has it."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _limited(keywords: list[str]) -> str:

@@ -101,6 +101,13 @@ def test_alternatives_share_what_is_required_of_all_of_them() -> None:
     assert fault(schema, "{?").expected.endswith("keys still required: a")
 
 
+def test_values_that_must_come_again_are_described_with_their_numbers() -> None:
+    """An item that is to differ must not end as one before it did, whose numbers are exact."""
+    error = fault({"uniqueItems": True}, '[{"a": 1.50, "b": 2}, {"b": 2, "a": 1.5}]')
+    assert error.keyword == "uniqueItems"
+    assert "any value other than 1.5 or the value 1.5" in error.expected
+
+
 def test_a_long_list_is_cut() -> None:
     """Messages stay readable."""
     error = fault({"enum": [f"value {i}" for i in range(500)]}, "?")
