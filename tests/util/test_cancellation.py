@@ -85,14 +85,14 @@ def units_of(spec: Any) -> int:
 
 
 @pytest.mark.parametrize("name", SPECS)
-@given(data=st.data())
+@given(share=st.floats(0, 1, exclude_max=True))
 @settings(max_examples=12, deadline=None)
-def test_what_was_cancelled_can_be_compiled_again(name: str, data: st.DataObject) -> None:
+def test_what_was_cancelled_can_be_compiled_again(name: str, share: float) -> None:
     """Wherever it was cancelled, the masks are those of a compilation that nobody cancelled."""
     expected = masks_of(SPECS[name])
     most = units_of(SPECS[name])
     assert most > 1
-    limit = data.draw(st.integers(0, most - 1))
+    limit = int(share * most)  # `most` varies a little with what is kept from before
     work = Limited(limit)
     with cancellable(work), contextlib.suppress(CancelledError):
         masks_of(SPECS[name])
