@@ -53,6 +53,7 @@ from structgen.kernels.trie.loops import LOOPS
 
 # Places of `sizes`: states that have a number, states whose moves are known, states in the table.
 MADE, KNOWN, LISTED = 0, 1, 2
+ENDLESS = 1 << 30  # in place of a length: no text has one
 U64 = types.uint64[::1]
 BITS = types.uint64[:, ::1]
 
@@ -235,28 +236,34 @@ def explore(follow, classes, universal, runs, states, search, rows, start, count
     dropped(search, tail)
 
 
-@lean(types.void(GRID, U16, GRID, types.int64))
-def lengths(moves, ends, longer, known):  # type: ignore[no-untyped-def]
+@lean(types.void(GRID, U16, GRID))
+def lengths(moves, ends, longer):  # type: ignore[no-untyped-def]
     """Find how long the texts from each state on are.
 
-    moves: int32[known, C]; ends: uint16[known]. longer: int32[L, known], written: the least length
-    from l on, smaller than L, of a text that ends well from each state; L if there is none.
+    moves: int32[S, C]; ends: uint16[S]. longer: int32[L, S], written: the least length from l on of
+    a text that ends well from each state; ENDLESS if there is none.
     """
-    count = longer.shape[0]
-    # First: is there a text of exactly this size? One step more than from some state behind.
-    for size in range(count):
-        for s in range(known):
-            found = size == 0 and ends[s] != 0
-            if size > 0:
-                for k in range(moves.shape[1]):
-                    target = moves[s, k]
-                    found = found or (target >= 0 and longer[size - 1, target] == size - 1)
-            longer[size, s] = size if found else count
-    # Then the least such size from l on.
-    for back in range(1, count):
-        size = count - 1 - back
-        for s in range(known):
-            longer[size, s] = min(longer[size, s], longer[size + 1, s])
+    for s in range(longer.shape[1]):
+        longer[0, s] = numba.int32(0 if ends[s] != 0 else ENDLESS)
+    changed = True
+    while changed:
+        changed = False
+        for back in range(longer.shape[1]):  # late states are mostly nearer to an end
+            s = longer.shape[1] - 1 - back
+            least = numba.int64(longer[0, s])
+            for k in range(moves.shape[1]):
+                if moves[s, k] >= 0:
+                    least = min(least, numba.int64(longer[0, moves[s, k]]) + 1)
+            changed = changed or least < longer[0, s]
+            longer[0, s] = least
+    # One character, and then a text that is at least so long but for that one.
+    for size in range(1, longer.shape[0]):
+        for s in range(longer.shape[1]):
+            least = numba.int64(ENDLESS)
+            for k in range(moves.shape[1]):
+                if moves[s, k] >= 0:
+                    least = min(least, numba.int64(longer[size - 1, moves[s, k]]) + 1)
+            longer[size, s] = least
 
 
 @lean(types.void(GRID, GRID, I64, GRID, SEARCH, *[types.int64] * 2))
@@ -289,8 +296,8 @@ def explore_counted(base, longer, bounds, states, search, start, count):  # type
             target = numba.int64(-1)
             fits = False
             if after >= 0 and (most < 0 or size <= most):
-                wanted = longer[max(least - size, 0), after]
-                fits = wanted < longer.shape[0] and (most < 0 or size + wanted <= most)
+                wanted = numba.int64(longer[max(least - size, 0), after])
+                fits = wanted < ENDLESS and (most < 0 or size + wanted <= most)
             if fits:
                 i = (after * 40503 + size * 60493) & last
                 while table[i] >= 0 and (

@@ -46,7 +46,7 @@ NEAR = 12  # characters: where fewer may follow, many tokens are too long
 FEW_LONGER = 24  # characters: few tokens have more
 # Neither matters where states are found in Python (`is_slow`): any token not read is a gain.
 RECENT = 32  # states walked last, with which others are compared
-MOST_UNSURE = 64  # tokens that are read byte by byte
+MOST_UNSURE = 64  # bounded states found to read byte by byte what counting does not decide
 
 
 def is_string(state: LexState) -> bool:
@@ -302,7 +302,7 @@ class LexemeMasks:
         longest = self._shared_masks.longest
         if same.free >= longest and not same.least:
             return self.of(unbounded)
-        near, few = (1, 1) if embedded.is_slow else (NEAR, FEW_LONGER)
+        near, few = (0, 1) if embedded.is_slow else (NEAR, FEW_LONGER)
         if same.free < near or not _is_string(embedded.role):
             return None
         escapes = embedded.role.escapes
@@ -315,45 +315,35 @@ class LexemeMasks:
             if same.free < few:
                 return None
             return self._with_long_tokens(q, self.of(unbounded), begun, same, escapes=escapes)
-        mask, (least, surely) = self.of(unbounded), same.wanted
-        row, unsure = self._that_end(embedded, state, mask.row, begun)
-        if least is not surely:
-            short, _ = self._that_end(embedded, state, row, begun, surely=True)
-            unsure += np.flatnonzero(unpack(row & ~short, 32 * len(row))).tolist()
-        if len(unsure) >= MOST_UNSURE:  # there may be more
+        mask = self.of(unbounded)
+        row = self._that_end(embedded, state, mask.row, begun)
+        if row is None:
             return None
-        # What cannot be decided by counting is read.
-        at, text_of = q << 32 | engine.start & 0xFFFFFFFF, self._vocabulary.token_bytes
-        forbid(row, [token for token in unsure if engine.run(at, text_of(token))[0] < 0])
         return LexemeMask(row, self._lexeme_ends_within(mask, begun, same.least, same.most))
 
     def _that_end(
-        self,
-        embedded: embedded_dfa.EmbeddedDfa,
-        state: int,
-        row: Row,
-        begun: Numbers,
-        *,
-        surely: bool = False,
-    ) -> tuple[Row, list[int]]:
-        """The tokens of the unbounded state's row behind which a text may end in time.
+        self, embedded: embedded_dfa.EmbeddedDfa, state: int, row: Row, begun: Numbers
+    ) -> Row | None:
+        """The tokens of the unbounded state's row behind which a text ends in time.
 
-        Or, with `surely`, behind which one does. And tokens of which that is not known.
+        None where to know that takes too many bounded states.
         """
-        engine, shared = self._engine, self._shared_masks
-        row, unsure = row.copy(), np.zeros(MOST_UNSURE + 1, np.int32)
-        stack = np.zeros(self._depth + 4, np.int64)
-        refuse, code = kernels("masks.length_bound").refuse_longer, -1
+        engine, shared, k = self._engine, self._shared_masks, kernels("masks.length_bound")
+        row, stack, code, given = row.copy(), np.zeros(self._depth + 4, np.int64), -1, None
         while code:
             found: Any = embedded.unbounded(engine, state)  # anew, as the DFA may have grown
             same, base = found
-            stack[0] = base.number(same.state)
-            given = np.array([base.place, same.free, same.most], np.int64)
-            trie = shared.nodes_at, shared.subtrees_at, begun
-            code = refuse(engine.tables_at, *trie, same.wanted[surely], given, row, unsure, stack)
+            if given is None:
+                stack[0] = base.number(same.state)
+                bounds = base.place, same.free, same.most, same.straying
+                given = np.array([*bounds, embedded.number(state), 0, MOST_UNSURE], np.int64)
+            trie = shared.nodes_at, shared.subtrees_at, engine.loops, begun
+            code = k.refuse_longer(engine.tables_at, *trie, *same.wanted, given, row, stack)
+            if code == k.TOO_MANY:
+                return None
             if code:
                 engine.fill_on_demand(code)
-        return row, unsure[1 : unsure[0] + 1].tolist()
+        return row
 
     def _with_long_tokens(
         self, q: int, mask: LexemeMask, begun: Numbers, same: Unbounded, *, escapes: bool

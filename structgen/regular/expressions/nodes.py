@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
@@ -18,6 +19,8 @@ from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex, 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+PIECE = 8  # characters of a text that are read at once
 
 
 class SubAutomatonState(Protocol):
@@ -385,11 +388,21 @@ def matches(root: Regex, text: str) -> bool:
         if not text.startswith(node.head.text):
             return False
         text, node = text[len(node.head.text) :], node.tail
-    for letter in text:
-        node = node.after(ord(letter))
+    for begin in range(0, len(text), PIECE):
+        node = _behind(node, text[begin : begin + PIECE])
         if node is EMPTY:
             return False
     return node.nullable
+
+
+@lru_cache(maxsize=4096)
+def _behind(node: Regex, piece: str) -> Regex:
+    """The derivative by a piece of a text; many texts begin alike, as the keys that may come do."""
+    for letter in piece:
+        node = node.after(ord(letter))
+        if node is EMPTY:
+            break
+    return node
 
 
 def is_listed(node: Regex) -> bool:

@@ -583,10 +583,6 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
         if not counts_more and (isinstance(base, PositionAutomaton) or low or not capped):
             with contextlib.suppress(TooLargeError):
                 known = AllLengths(base, least, high)
-    if known is None and least and high < INFINITE:  # two counters, one for each bound
-        longer = automaton_of(intersect(rest, repeat_counts(ANY_CHAR, least, INFINITE)))
-        if isinstance(longer, CounterAutomaton):
-            base, capped = longer, True
     if known is None and capped:
         with base.lock:
             known = NearestEnds(base, high, most_to_end(rest))

@@ -66,8 +66,8 @@ FEW = 1  # printable characters that a class of "nearly all characters" may lack
 
 _PRINTABLE = CharSet.of([(0x20, 0x7E)])
 MAX_COUNTED = 1500  # states of the automaton beside a counter, when it is explored as a whole
+FEW_COUNTED = 100  # the same where there is only a far upper bound
 MAX_LENGTHS = 3_000_000  # moves times lengths looked at to find which lengths its texts have
-MAX_FAR = 500_000  # the same where there is only a far upper bound
 MAX_NEAR = 5000  # states that are explored to see how soon a text can end from one of them
 LENGTHS_AT_ONCE = 16  # states of `LengthAutomaton` explored together: few tokens are longer
 _RANGES = np.array(ALL.ranges, np.int32)
@@ -353,29 +353,25 @@ class LengthAutomaton(RegexAutomaton):
 class AllLengths:
     """The lengths of the texts from each state of an automaton that is explored as a whole.
 
-    longer: int32[L, S], the least length from l on of a text that ends from each state. free: how
-    many characters may be read before an end within the bounds can be out of reach; -1 where it
-    can be from the start on, or no bound is far.
+    longer: int32[L, S], the least length from l on of a text that ends from each state, up to the
+    lower bound. free: how many characters may be read before an end within the bounds can be out of
+    reach, INFINITE without an upper bound; -1 where it can be from the start on.
     """
 
     def __init__(self, base: TableAutomaton, low: int, high: int) -> None:
         """Of texts with `low` to `high` characters. Raises TooLargeError. Hold the base's lock."""
         most = high if high < INFINITE else -1
+        count = MAX_LENGTHS // ((low + 1) * len(base.classes.letters))
         # a far upper bound alone is also what `NearestEnds` can do
-        moves = MAX_LENGTHS if low or most < FAR else MAX_FAR
-        count = moves // (max(low, most + 1, 1) * len(base.classes.letters))
-        base.explore_all(min(count, MAX_COUNTED))
-        longest = (low + base.made if most < 0 else most) + 1
-        if longest * base.made * len(base.classes.letters) > moves:
-            raise TooLargeError
+        base.explore_all(min(count, MAX_COUNTED if low or most < FAR else FEW_COUNTED))
         self._moves = base.search.moves
         self.bounds = np.array([low, most], np.int64)
-        self.longer = np.zeros((longest, base.made), np.int32)
-        kernels("regular.glushkov").lengths(self._moves, base.ends, self.longer, base.made)
-        sizes = self.longer[: low + 1]
+        self.longer = np.zeros((low + 1, base.made), np.int32)
+        kernels("regular.glushkov").lengths(self._moves, base.ends, self.longer)
         # the most characters that can be missing to an end within the bounds
-        wait = int((sizes - np.arange(low + 1)[:, None]).max())
-        self.free = -1 if most < 0 or low + wait > most else most - wait
+        wait = int((self.longer - np.arange(low + 1)[:, None]).max())
+        far = low + wait > high or wait == kernels("regular.glushkov").ENDLESS
+        self.free = -1 if far else high - wait if most >= 0 else INFINITE
 
     def explore(self, states: Array, search: Any, state: int, count: int) -> None:
         """Find the moves of a state of a `CounterAutomaton`, and of others behind it."""
@@ -516,14 +512,11 @@ class CounterAutomaton(TableAutomaton):
         if self._known.longer is None:
             return super().unbounded(state)
         at, size = self.states[state].tolist()
-        low, most, free = self._low, self._most, self._known.free
-        # the lower bound still matters, or the upper one does: past `free` characters an end may
-        # be out of reach
-        if size < low or 0 <= free < size or (most >= 0 and free < 0):
-            return None
+        free, most, wait = self._known.free, self._most, self._known.longer[0]
+        if size > free and (most >= 0 or size < self._low):
+            return None  # an end within the bounds may be out of reach
         free, left = (INFINITE, INFINITE) if most < 0 else (free - size, most - size)
-        wait = self._known.longer[0]
-        return Unbounded(self._base, at, free, left, (wait, wait))
+        return Unbounded(self._base, at, free, left, (wait, wait), max(self._low - size, 0))
 
     def _find(self, state: int, count: int) -> None:
         with self._base.lock:

@@ -41,6 +41,7 @@ class Unbounded(NamedTuple):
     `least` does not end yet; at most `most` characters may follow at all. wanted: two times
     int32[S], from each state of the unbounded automaton the fewest characters with which a text may
     end, and a number with which one does; None where nothing is said of texts longer than `free`.
+    straying: by how many more than one what `often` counts may lead away from an end, where known.
     """
 
     automaton: RegexAutomaton
@@ -49,6 +50,7 @@ class Unbounded(NamedTuple):
     most: int = 0
     wanted: tuple[Array, Array] | None = None
     least: int = 0
+    straying: int = INFINITE
 
 
 class Halves(NamedTuple):

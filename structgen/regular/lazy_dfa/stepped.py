@@ -43,6 +43,9 @@ class SteppedAutomaton(RegexAutomaton):
     is_slow = True
     #: by how many characters more than one the texts that `often` counts may lead away from an end
     straying = 0
+    #: from each state a text of any wanted length, that is enough for `distances`, has at most so
+    #: many characters more; None if that is not known. Then `distances` are exact.
+    spare: int | None = None
 
     def __init__(self, start: Hashable) -> None:
         self._nodes = [start]
@@ -200,6 +203,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         self._endings: dict[int, str | None] = {}
         # whether endings are the shortest
         self._is_plain = hasattr(start, "ending") and not hasattr(start, "witness")
+        self.spare = 0 if self._is_plain else None  # such texts are filled up
         self.straying = getattr(start, "straying", 0)
         self._distances = np.zeros(0, np.int32)
 

@@ -22,7 +22,11 @@ from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.helpers.automata import state_after
 
-LETTERS = {"regex": "ab1-./[](){}?:<>=^$\\|*u,", "hostname": "aab-.xn0"}
+LETTERS = {
+    "regex": "ab1-./[](){}?:<>=^$\\|*u,",
+    "hostname": "aab-.xn0",
+    "uri-reference": "ab1:/[]?#%.@",
+}
 LENGTHS = [
     *[("regex", least, most) for least, most in ((0, 3), (1, 6), (4, 9), (2, 40), (3, None))],
     *[("hostname", least, most) for least, most in ((5, 70), (20, None), (250, 253))],
@@ -255,6 +259,11 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
     [
         ("regex", {"minLength": 1, "maxLength": 30}),
         ("regex", {"maxLength": 90, "minLength": 4}),
+        ("regex", {"maxLength": 6}),
+        ("regex", {"minLength": 2, "maxLength": 16}),
+        ("regex", {"minLength": 9, "maxLength": 9}),
+        ("uri-reference", {"minLength": 3, "maxLength": 22}),
+        ("uri-reference", {"minLength": 20, "maxLength": 200}),
         ("regex", {"pattern": "^/"}),
         ("regex", {"pattern": "^/.+/$"}),
         ("regex", {"pattern": r"^\^[^)]*\$$"}),

@@ -104,6 +104,7 @@ def test_only_what_estimates_leave_out_is_left_out() -> None:
     [
         {"not": {"format": "regex"}},
         {"not": {"format": "regex"}, "maxLength": 20},
+        {"not": {"format": "regex"}, "minLength": 2, "maxLength": 5},
         {"not": {"format": "regex"}, "pattern": "^[a-z(|)]*$"},
         {"not": {"anyOf": [{"format": "regex"}, {"enum": ["(a", "b"]}]}},
         {"not": {"format": "hostname"}},

@@ -90,10 +90,10 @@ class BesideAutomaton(PairAutomaton):
             return Unbounded(base, at, INFINITE) if self._side.endless[beside] else None
         least, most = self._counts.left(beside)
         with base.lock:
-            free = base.free_within(at, least, most)
-            if free <= 0:
+            free, distances = base.free_within(at, least, most), base.distances()
+            if free <= 0 and (base.spare is None or most - least < base.spare):
                 return None
-            return Unbounded(base, at, free, most, base.distances(), least)
+            return Unbounded(base, at, max(free, 0), most, distances, least, base.straying)
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""

@@ -22,6 +22,7 @@ class ComplementAutomaton(PairAutomaton):
     """All texts but those of an automaton. Hold `lock` to use it."""
 
     joint = False
+    spare = 1
 
     def __init__(self, base: RegexAutomaton, never: CharSet) -> None:
         """`never`: characters that no state of `base` in which a text may end reads."""
