@@ -20,17 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structgen.errors import BudgetError
 from structgen.grammar.terminals.byte_dfa import explored, too_large
+from structgen.grammar.terminals.lists import MAX_STATES, dfa_of_list
 from structgen.grammar.terminals.position_sets import empty_slots
 from structgen.kernels.build.loader import kernels
 from structgen.regular.charset import CharSet, one_character
-from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat, Words
+from structgen.regular.expressions.nodes import Chars, Concat, Literal, Repeat
 from structgen.regular.regex import EMPTY, Regex
-from structgen.util.arrays import distinct
 
-MAX_STATES = 20_000  # byte states of one terminal
-MOST_LETTERS, FEW_STATES = 1 << 17, 1 << 14  # of a list of words whose automaton is made at once
 FAR = 1 << 28  # bytes to an end where there is none
 MANY_CHARACTERS = 128  # at one place of a text; from here on the general construction is used
 
@@ -145,16 +142,6 @@ def of_languages(language: Regex, longer: Regex, ordered: bool) -> Automata:
         if isinstance(behind, Chars) and places is not None:
             return _of_places(places, ordered, behind)
     return automata_of(language, longer, ordered)
-
-
-def has_few_states(language: Words) -> bool:
-    """Whether the automaton of a list of words can be made at once."""
-    if sum(map(len, language.members())) > MOST_LETTERS:
-        return False
-    try:
-        return len(_read_alone(language)[0]) <= FEW_STATES
-    except BudgetError:
-        return False
 
 
 def _behind(longer: Regex, language: Regex) -> Regex | None:
@@ -299,8 +286,8 @@ def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
     What comes behind the literal is often the same: `"a": ` and `"b": ` stand before a number.
     """
-    if isinstance(language, Words):
-        return _read_words(language)
+    if (listed := dfa_of_list(language)) is not None:
+        return listed
     if not isinstance(language, Concat) or not isinstance(language.head, Literal):
         table, held, _ = explored((language,), MAX_STATES)
         return table, held[:, 0]
@@ -311,34 +298,6 @@ def _read_alone(language: Regex) -> tuple[Ints, npt.NDArray[np.bool_]]:
     chain[np.arange(count), [*read]] = np.arange(1, count + 1)
     behind = np.where(table < 0, -1, table + count)
     return np.concatenate([chain, behind]), np.concatenate([np.zeros(count, np.bool_), ends])
-
-
-def _read_words(language: Words) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """The minimal DFA of a list of words, from their trie by a kernel. Raises BudgetError."""
-    k, listed = kernels("terminals.words"), [word.encode() for word in language.members()]
-    data = np.frombuffer(b"".join(listed), np.uint8)
-    used = distinct(data)
-    kinds = np.zeros(256, np.int32)
-    kinds[used] = np.arange(len(used))
-    starts = np.cumsum([0, *map(len, listed)], dtype=np.int32)
-    room = 1 << 10
-    while True:
-        nexts, ends = np.full((room, len(used)), -1, np.int32), np.zeros(room, np.int32)
-        count = k.words_read(kinds[data], starts, nexts, ends)
-        if count >= 0:
-            break
-        room *= 4
-    nexts, ends, number = nexts[:count], ends[:count], np.empty(count, np.int32)
-    slots = np.full(1 << (2 * count).bit_length(), -1, np.int32)
-    left = k.merged(nexts, ends, number, slots)
-    if left > MAX_STATES:
-        raise too_large(MAX_STATES)
-    kept = np.flatnonzero(number == np.arange(count))
-    place = np.full(count + 1, -1, np.int32)  # index -1 (dead) stays -1
-    place[kept] = np.arange(left)
-    table = np.full((left, 256), -1, np.int32)
-    table[:, used] = place[nexts[kept]]
-    return table, ends[kept] > 0
 
 
 def minimised(table: Ints, labels: npt.NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:

@@ -44,7 +44,7 @@ MOST_POSITIONS = 4 * MAX_POSITIONS  # of all expressions
 FEW_POSITIONS = 64  # of an expression alone, whose sets are looked at as they are
 
 
-class _ByClasses(NamedTuple):
+class ByClasses(NamedTuple):
     """A DFA over characters, by classes of these; n states, of which 0 is the start.
 
     moves: int32[n, classes], -1 dead. spans: int32[k, 3], first and last code points and their
@@ -65,16 +65,27 @@ def explored(vector: Vector, most: int) -> tuple[npt.NDArray[np.int32], Flags, l
     """
     vectors: list[Vector] = []
     found = _by_positions(vector, most) or _by_derivatives(vector, most, vectors)
-    rows, between = _in_bytes(found, most), len(found.moves)
+    table, ends, order = in_bytes(found, most)
+    vectors_of = [vectors[at] if at < len(vectors) else None for at in order.tolist()]
+    return table, ends, vectors_of
+
+
+def in_bytes(found: ByClasses, most: int) -> tuple[Ints, Flags, Ints]:
+    """A DFA over bytes, its states in the order in which bytes lead to them.
+
+    Returns int32[m, 256], the next states, -1 dead; bool[m, languages], which languages each
+    accepts; and int32[m], the state of `found` that each is, from n on for those inside characters.
+    Raises BudgetError past `most` states.
+    """
+    rows, between = _rows_in_bytes(found, most), len(found.moves)
     order, place = np.zeros(len(rows), np.int32), np.full(len(rows) + 1, -1, np.int32)
     order = order[: kernels("terminals.minimal").in_order(rows, order, place[:-1])]
-    ends = np.zeros((len(rows), len(vector)), np.bool_)
+    ends = np.zeros((len(rows), found.ends.shape[1]), np.bool_)
     ends[:between] = found.ends
-    vectors_of = [vectors[at] if at < len(vectors) else None for at in order.tolist()]
-    return place[rows[order]], ends[order], vectors_of
+    return place[rows[order]], ends[order], order
 
 
-def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
+def _rows_in_bytes(found: ByClasses, most: int) -> npt.NDArray[np.int32]:
     """int32[n, 256]: the DFA over bytes; its first states are those between characters.
 
     Raises BudgetError past `most` states.
@@ -97,7 +108,7 @@ def _in_bytes(found: _ByClasses, most: int) -> npt.NDArray[np.int32]:
         rows, size = 4 * rows, 4 * size
 
 
-def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClasses:
+def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> ByClasses:
     """The DFA over characters by derivatives. vectors: set to that of each state.
 
     Raises BudgetError past `most` states.
@@ -133,10 +144,10 @@ def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> _ByClas
     first = [classes.index(kind) for kind in range(len(kinds))]
     spans = np.stack([points[:-1], points[1:] - 1, classes[:-1]], axis=1)
     nullable = np.array([[one.nullable for one in some] for some in vectors])
-    return _ByClasses(behind[:, first], spans, nullable)
+    return ByClasses(behind[:, first], spans, nullable)
 
 
-def _by_positions(vector: Vector, most: int) -> _ByClasses | None:
+def _by_positions(vector: Vector, most: int) -> ByClasses | None:
     """The DFA over characters by positions of plain expressions, None where these do not do.
 
     Raises BudgetError past `most` states.
@@ -150,7 +161,7 @@ def _by_positions(vector: Vector, most: int) -> _ByClasses | None:
     return None
 
 
-def _of_many_positions(language: Regex, most: int) -> _ByClasses:
+def _of_many_positions(language: Regex, most: int) -> ByClasses:
     """The same for many positions of one expression, of which some read all that others read.
 
     Raises BudgetError past `most` states, TooLargeError.
@@ -162,7 +173,7 @@ def _of_many_positions(language: Regex, most: int) -> _ByClasses:
         raise too_large(most) from None
     moves, classes = found.search.moves[: found.size], found.classes
     spans = np.stack([classes.low, classes.high, classes.group], axis=1)
-    return _ByClasses(moves, spans, found.ends[: found.size, None] > 0)
+    return ByClasses(moves, spans, found.ends[: found.size, None] > 0)
 
 
 class _PositionSets:
@@ -216,7 +227,7 @@ class _PositionSets:
         self._kept[language] = 1 << end, (1 << self._program.size) - (1 << end)
         return self._kept[language]
 
-    def explored(self, most: int) -> _ByClasses:
+    def explored(self, most: int) -> ByClasses:
         """All states. Raises BudgetError past `most` states, TooLargeError."""
         positions = self._program.positions()
         sets = self._program.read[1:]
@@ -226,10 +237,10 @@ class _PositionSets:
             raise too_large(most)
         states, moves = found
         if self._is_plain:  # of one expression no state is dead, and bit 0 says where it ends
-            return _ByClasses(moves, spans, (states[:, :1] & np.uint64(1)) > 0)
+            return ByClasses(moves, spans, (states[:, :1] & np.uint64(1)) > 0)
         alive = np.logical_or.reduce([alive(states) for _, alive in self._whether])
         ends = np.stack([ends(states) for ends, _ in self._whether], axis=1)
-        return _ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), spans, ends)
+        return ByClasses(np.where((moves >= 0) & alive[moves], moves, -1), spans, ends)
 
 
 def _keys(rows: Ints) -> list[bytes]:

@@ -29,6 +29,7 @@ from structgen.grammar.terminals.leftmost_first import (
     PossibleMatch,
     Program,
 )
+from structgen.grammar.terminals.lists import LONG_LIST, are_apart
 from structgen.grammar.terminals.one_end import (
     behind_its_end,
     keyword_of,
@@ -55,6 +56,7 @@ from structgen.regular.regex import (
     EMPTY,
     INFINITE,
     Regex,
+    alt,
     chars,
     complement,
     concat,
@@ -66,7 +68,6 @@ from structgen.regular.regex import (
 from structgen.util.cancellation import checkpoint
 
 _PAIRS = 4000  # pairs of states that one comparison of two automata may visit
-LONG_LIST = 16  # texts
 _SOME_PAIRS = 64  # the same where failing costs no more than a less handy form
 #: a word, and a character of one kind that must not follow; perhaps in any case
 KEYWORD = re.compile(r"(\(\?i:)?(\w+)(\\b|\(\?!(?:\[[^]\\]+\]|\\w)\))(?(1)\))", re.ASCII)
@@ -125,9 +126,10 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     keyword = keyword_of(node)
     if keyword is not None:
         return Matches(*keyword)
-    listed = texts_in_order(node)
-    if listed is not None and len(listed) >= LONG_LIST:
-        return _listed(listed)
+    sets: dict[str, CharSet] = {}
+    listed = texts_in_order(node, sets)
+    if listed is not None and len(listed) >= LONG_LIST and are_apart(sets.values()):
+        return _listed(listed, sets)
     if is_one_unambiguous(node):
         language = language_of(node)
         return Matches(language, language)
@@ -159,11 +161,11 @@ def _matches_of(node: Node, residuals: Mapping[Regex, Regex]) -> Matches:
     return Matches(sub_automaton(PossibleMatch(start)), EMPTY, start)
 
 
-def _listed(texts: list[str]) -> Matches:
+def _listed(texts: list[str], sets: Mapping[str, CharSet]) -> Matches:
     """The languages of a list of texts, tried in this order.
 
-    None is matched that begins with an earlier one. Of the others the longest with which the text
-    goes on is.
+    None is matched that begins with an earlier one. Of others the longest with which the text goes
+    on is. sets: what each letter stands for, no two with a character in common.
     """
     seen: set[str] = set()
     for text in texts:
@@ -171,7 +173,10 @@ def _listed(texts: list[str]) -> Matches:
             seen.add(text)
     ordered = sorted(seen)
     apart = not any(b.startswith(a) for a, b in pairwise(ordered))
-    language = words(ordered)
+    if all(len(one) == 1 for one in sets.values()):
+        language = words(ordered)
+    else:
+        language = alt(*(concat(*(chars(sets[letter]) for letter in text)) for text in ordered))
     return Matches(language, EMPTY if apart else language)
 
 

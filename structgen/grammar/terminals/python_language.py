@@ -5,6 +5,7 @@ Where that order decides which text is matched, see `leftmost_first`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from re import _constants as sre
 
 from structgen.grammar.terminals.python_chars import literal_set
@@ -17,6 +18,7 @@ from structgen.grammar.terminals.python_regex import (
     OneChar,
     Sequence,
 )
+from structgen.regular.charset import CharSet
 from structgen.regular.regex import ANY, INFINITE, Regex, alt, chars, concat, literal, repeat
 from structgen.regular.syntax import assertions as ecma
 
@@ -34,6 +36,7 @@ def language_of(node: Node) -> Regex:
     return ecma.translate(translated, anchored=True)
 
 
+@lru_cache(maxsize=4096)
 def in_any_case(text: str) -> Regex:
     """The texts that a literal matches where case does not matter."""
     return concat(*(chars(literal_set(ord(char), sre.SRE_FLAG_IGNORECASE)) for char in text))
@@ -52,18 +55,21 @@ def _character(node: Node) -> str:
     return chr(ranges[0][0])
 
 
-def texts_in_order(node: Node) -> list[str] | None:
+def texts_in_order(node: Node, sets: dict[str, CharSet]) -> list[str] | None:
     """All texts that a node can match, in the order in which they are tried.
 
-    None where they are more than some ten thousands, or not listed character by character.
+    A set of characters is written as its first one. sets: set to the sets that are read. None where
+    texts are more than some ten thousands, or not listed character by character.
     """
     match node:
-        case OneChar() if one := _character(node):
-            return [one]
+        case OneChar():
+            first = chr(node.chars.first) if node.chars else ""
+            is_new = sets.setdefault(first, node.chars) is node.chars
+            return [first] if first and is_new and not "\ud800" <= first < "\ue000" else None
         case Sequence():
             found = [""]
             for part in node.parts:
-                more = texts_in_order(part)
+                more = texts_in_order(part, sets)
                 if more is None or len(found) * len(more) > _MOST_LISTED:
                     return None
                 found = [text + behind for text in found for behind in more]
@@ -71,7 +77,7 @@ def texts_in_order(node: Node) -> list[str] | None:
         case Branch():
             listed: list[str] = []
             for part in node.parts:
-                more = texts_in_order(part)
+                more = texts_in_order(part, sets)
                 if more is None or len(listed) + len(more) > _MOST_LISTED:
                     return None
                 listed += more

@@ -7,8 +7,9 @@ language inside the grammar, whose states are made when a text comes to them (an
 Only where terminals have no order ("free" lexing). Three steps lead there: a terminal that nothing
 that follows can make longer may end wherever it matches; a long list of such terminals in a rule is
 one terminal; one with many states stands for a language inside. Lists of words are no such: the
-minimal automaton of thousands of words is made at once by a kernel. A terminal that is large only
-by such lists, or as its parts stand beside each other, becomes a rule of its parts.
+minimal automaton of thousands of words is made at once by a kernel, also of words in any case. A
+terminal that is large only by such lists, or as its parts stand beside each other, becomes a rule
+of its parts.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from structgen.grammar.analysis.follow_sets import follow_sets
 from structgen.grammar.bnf import Bnf
 from structgen.grammar.expressions import Choice, Expression, Sequence, Text
 from structgen.grammar.ir import Grammar, Terminal
-from structgen.grammar.terminals.automata import has_few_states
 from structgen.grammar.terminals.byte_dfa import explored
 from structgen.grammar.terminals.leftmost_first import MatchState
+from structgen.grammar.terminals.lists import LONG_LIST, has_few_states
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import has_assertions
 from structgen.regular.charset import NONE, CharSet, union_all
@@ -61,7 +62,6 @@ MOST_STATES = 256  # byte states that are looked at where few characters may be 
 CONTINUING = frozenset(range(0x80, 0xC0))  # the last byte of a character that is not ASCII
 MOST_PARTS = 32  # of a large terminal that becomes a rule
 ONE_PIECE = 32  # characters written in parts that follow each other and stay one piece
-LONG_LIST = 16  # terminals that are alternatives of one rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +288,7 @@ def _apart(language: Regex, shown: str) -> Expression | None:
         return Text(language, shown)
     only_by_lists = not is_large_as_a_whole(language)
     match language:
-        case Words() if only_by_lists:
+        case Words() | Alt() if only_by_lists and has_few_states(language):
             return Text(language, shown)
         case Repeat() if only_by_lists or _written_once(language):
             body = _apart(language.body, shown)
@@ -356,8 +356,8 @@ def _has_lists(language: Regex) -> bool:
 
 def is_large(language: Regex) -> bool:
     """Whether the automaton of a terminal has many states, or takes long to be made."""
-    if isinstance(language, Words):
-        return not has_few_states(language)
+    if has_few_states(language):
+        return False
     return written(language) > MANY_STATES or _has_many_states(language)
 
 
@@ -384,6 +384,8 @@ def _with_short_lists(language: Regex) -> Regex:
     match language:
         case Words() if has_few_states(language):
             return literal(min(language.members()))
+        case Alt() if has_few_states(language):
+            return language.parts[0]
         case Repeat():
             return repeat(_with_short_lists(language.body), language.low, language.high)
         case Concat():
@@ -425,6 +427,8 @@ def written(language: Regex, *, lists: bool = True) -> int:
             return len(language.text)
         case Words():
             return sum(map(len, language.members())) if lists or is_large(language) else 1
+        case Alt() if not lists and has_few_states(language):
+            return 1
         case Repeat():
             last = language.low if language.high == INFINITE else language.high
             return max(1, last) * written(language.body, lists=lists)
