@@ -45,6 +45,7 @@ from structgen.regular.numbers.set_operations import (
     number_complement,
     number_intersection,
     number_union,
+    tells_apart,
 )
 from structgen.regular.numbers.values import has_value
 from structgen.regular.regex import (
@@ -702,6 +703,33 @@ def test_the_complement_has_the_usual_texts_of_all_other_values(
     assert not (matches(negation, text) and judge(exact(text))), text
     assert not (matches(language, text) and not judge(exact(text))), text
     assert not (matches(language, text) and matches(negation, text)), text
+
+
+ODD = ["1e400", "0E-76695", "12e03", "1.50e0", "0.123456789012345678901234567e1", "-0.0", "10e-1"]
+
+
+@given(one_constraint(), one_constraint(), st.sampled_from([*sorted(short_numbers(3)), *ODD]))
+def test_numbers_that_a_language_has_not_do_not_fit_where_it_is_said_to_tell(
+    one: tuple[Regex, Judge], other: tuple[Regex, Judge], text: str
+) -> None:
+    """However the numbers of the one are spelled."""
+    (numbers, _), (language, judge) = one, other
+    if tells_apart(language, numbers) and matches(numbers, text):
+        assert matches(language, text) or not judge(exact(text))
+
+
+def test_ranges_of_the_same_kind_tell_each_other_apart() -> None:
+    """But not from numbers that may be spelled in more ways."""
+    for spelling in ("any", "natural"):
+        above, below = (
+            number_language(spelling=spelling, **x) for x in ({"minimum": 2}, {"maximum": 5})
+        )
+        whole = number_language(integer=True, spelling=spelling)
+        assert tells_apart(above, below)
+        assert tells_apart(above, whole)
+        assert not tells_apart(whole, above)
+        assert not tells_apart(above, JSON_NUMBER)
+        assert tells_apart(JSON_NUMBER, above)
 
 
 def test_the_complements_of_all_and_none_are_each_other() -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import EMPTY, Regex
@@ -45,6 +46,13 @@ from structgen.regular.numbers.language import (
 from structgen.regular.numbers.range import Range
 from structgen.regular.numbers.values import has_value
 
+_WIDER = {  # spellings that have all of one
+    "any": ("any",),
+    "natural": ("any", "natural"),
+    "decimal": ("any", "decimal"),
+    "integer": ("any", "decimal", "integer"),
+    "digits": ("any", "natural", "digits"),
+}
 MOST_PIECES = 64  # ranges that one language is known to be the union of
 
 Pieces = list[NumberConstraints]
@@ -112,6 +120,29 @@ def number_union(*languages: Regex) -> Regex:
     return alt(*(x for x in languages if x in added or x not in known))
 
 
+@lru_cache(maxsize=4096)
+def tells_apart(other: Regex, numbers: Regex) -> bool:
+    """Whether a language has the texts of some numbers whose values it has, as is seen easily."""
+    if EMPTY in (other, numbers) or other is JSON_NUMBER:
+        return True
+    theirs, ours = _ranges(other), _ranges(numbers)
+    if theirs is None or ours is None:
+        return False
+    return all(_has_spellings(x, one) for x in theirs for one in ours)
+
+
+def _has_spellings(other: NumberConstraints, one: NumberConstraints) -> bool:
+    """Whether a range has all spellings that another one has of a value in both."""
+    if other.spelling not in _WIDER[one.spelling]:
+        return False
+    without_exponents = one.spelling not in {"any", "natural"}
+    return without_exponents or _strictness_of(one) >= _strictness_of(other)
+
+
+def _strictness_of(constraints: NumberConstraints) -> int:
+    return 2 if constraints.modulus else int(_has_ends(constraints))
+
+
 def _narrowness(constraints: NumberConstraints) -> tuple[Fraction, int]:
     """To sort by: ranges that contain others mostly come before these."""
     return _step(constraints), sum(end is not None for end in constraints.ends[::2])
@@ -177,7 +208,7 @@ def _without_ranges(pieces: Pieces, others: list[Regex]) -> tuple[Pieces, list[R
             left.append(other)
         else:
             pieces = cut
-    strict = min((2 if one.modulus else int(_has_ends(one)) for one in pieces), default=2)
+    strict = min(map(_strictness_of, pieces), default=2)
     wider = [*map(spelled, range(strict + 1))]  # they have all spellings of such ranges
     return pieces, [_beside(wider, other) for other in left if other not in wider]
 

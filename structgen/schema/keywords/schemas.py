@@ -8,7 +8,7 @@ a value is an error.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -246,9 +246,9 @@ class Schemas(Subschemas):
         if len(alternatives) > MAX_EXPLORED:
             obligations = sum(len(o.groups) + len(o.clauses) for o in form.objects)
             if obligations >= MANY_ENTANGLED and len(self.explored) < MAX_OPENED:
-                listed = alternatives[0].required if all(map(_is_constant, alternatives)) else ()
-                first: tuple[str | None, ...] = listed[:MAX_FIRST] or (None,)
-                self.explored += [(form, key) for key in first]
+                is_listed = all(map(_is_constant, alternatives))
+                first = alternatives[0].required if is_listed else _shared_keys(form.objects)
+                self.explored += [(form, key) for key in first[:MAX_FIRST] or (None,)]
             return
         if not any(_patterns_of(o) or len(o.clauses) >= MANY_CLAUSES for o in alternatives):
             return
@@ -294,6 +294,14 @@ def _shared_children(form: NormalForm) -> Iterator[Expr]:
     for o in form.objects if isinstance(form.objects, tuple) else ():
         names = Counter(name for group in o.groups for name in group.named) if o.groups[1:] else {}
         yield from (object_child(o, name) for name, count in names.items() if count > 1)
+
+
+def _shared_keys(alternatives: Iterable[ObjectAlt]) -> tuple[str, ...]:
+    """The keys that some alternatives all require, of whose values they ask many things."""
+    o, *others = alternatives
+    required = [key for key in o.required if all(key in other.required for other in others)]
+    asked = {key: {object_child(other, key) for other in (o, *others)} for key in required}
+    return tuple(key for key, children in asked.items() if len(children) > MAX_EXPLORED)
 
 
 def _is_constant(o: ObjectAlt) -> bool:

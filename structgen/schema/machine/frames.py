@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from structgen.automata.pushdown.machine import Capture, Frame, Stack
 from structgen.regular.regex import Regex
 from structgen.schema.arrays.contains import ItemProgress
+from structgen.schema.machine.child_forms import Missed
 from structgen.schema.matchers import Matchers
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.costs import known_cost
@@ -30,7 +31,8 @@ class Thread(NamedTuple):
 
     owner: index of the normal form that it is an alternative of, in the vector with which the value
     was opened. need: index in the vector of the frame of what the child being read must fit.
-    observed: indices there of what the matcher has to know about the child when it has been read.
+    observed: indices of what the matcher has to know about the child when it has been read: forms
+    there, and behind them those that it may miss.
     """
 
     owner: int
@@ -55,11 +57,12 @@ class JsonFrame(Frame):
     item: for an array just opened, the frame for its first item; None if there can be none.
     others: the languages of keys without a name that may come next, one per key class.
     by_value: where a scalar of a long list comes next, the threads that each leaves alive.
+    missed: forms of the vector that a child may miss, which threads observe.
     """
 
     __slots__ = (
-        "by_value", "captured", "captures_child", "item", "key", "kind", "others", "stage",
-        "texts_compared", "threads", "vector",
+        "by_value", "captured", "captures_child", "item", "key", "kind", "missed", "others",
+        "stage", "texts_compared", "threads", "vector",
     )  # fmt: skip
 
     def __init__(self, kind: str, stage: str) -> None:
@@ -71,6 +74,7 @@ class JsonFrame(Frame):
         self.stage = stage
         self.threads: tuple[Thread, ...] = ()
         self.vector: tuple[NormalForm, ...] = ()
+        self.missed: tuple[Missed, ...] = ()
         self.key: str | None = None
         self.item: JsonFrame | None = None
         self.captured = self.captures_child = self.texts_compared = False
@@ -174,8 +178,8 @@ def remaining(stack: Below, costs: Matchers) -> int:
         )
     if frame.stage == "value":
         ways = [(form, _after(stack, need)) for need, form in enumerate(frame.vector)]
-        for observed, after in _fitting_all(stack):
-            ways.append((reduce(conjunction, (frame.vector[i] for i in observed)), after))
+        for forms, after in _fitting_more(stack, costs):
+            ways.append((reduce(conjunction, forms), after))
         known = ((costs.of_form(form), after) for form, after in ways)
         colon = int(frame.kind == "object")
         # there need not be a value that fits a form that is only observed
@@ -211,7 +215,7 @@ def least_behind(stack: Below) -> int:
         return min(_behind(stack, t) for threads in frame.by_value.values() for t in threads)
     if frame.stage == "value":
         ways = [_after(stack, need) for need in range(len(frame.vector))]
-        return min((*ways, *(after for _, after in _fitting_all(stack))))
+        return min((*ways, *(after for _, after in _fitting_more(stack))))
     if frame.kind == "array" or frame.stage == "after":
         return min(_after(stack.below, t.owner) for t in frame.threads)
     sizes: list[int] = [
@@ -230,20 +234,31 @@ def _after(stack: Below | None, need: int) -> int:
     for pending in reversed(chain):  # outermost first, so that depth costs no recursion
         for t in pending.frame.threads:
             outer = 0 if pending.below is None else pending.below.costs.get(t.owner, 0)
-            for fits in {t.need, *t.observed}:
+            for fits in {t.need, *(i for i in t.observed if i < len(pending.frame.vector))}:
                 known = after_child(t, 1 << fits | 1 << t.need) if t.observed else t
                 size = known.matcher.cost(known.progress, False) + outer
                 pending.costs[fits] = min(size, pending.costs.get(fits, size))
     return 0 if stack is None else stack.costs.get(need, 0)
 
 
-def _fitting_all(stack: Below) -> Iterator[tuple[tuple[int, ...], int]]:
-    """For each thread that observes several forms, these and the bytes after a value that fits all.
+def _fitting_more(
+    stack: Below, costs: Matchers | None = None
+) -> Iterator[tuple[list[NormalForm], int]]:
+    """The forms that a value fits for which a thread observes all, or which misses one form.
 
-    To fit all may take fewer bytes together with what is left to write than to fit only some.
+    Each with the bytes after it. All of them together may take fewer bytes, with what is left to
+    write, than only some. costs: None if the forms are not asked for.
     """
+    vector, missed = stack.frame.vector, stack.frame.missed
+
+    def form(i: int, costs: Matchers) -> NormalForm:
+        at = i - len(vector)
+        return vector[i] if at < 0 else costs.normal_form_of(missed[at].negation)
+
     for t in stack.frame.threads:
-        if len(t.observed) > 1:
-            known = after_child(t, -1)
+        apart = [(i,) for i in t.observed if i >= len(vector)]
+        for some in (*apart, t.observed) if len(t.observed) > 1 else apart:
+            known = after_child(t, sum(1 << i for i in some))
             after = known.matcher.cost(known.progress, False) + _after(stack.below, t.owner)
-            yield t.observed, after
+            asked = [] if costs is None else [vector[t.need], *(form(i, costs) for i in some)]
+            yield asked, after

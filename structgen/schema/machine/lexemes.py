@@ -84,7 +84,7 @@ def value_start(
     strings = strings_read(vector)
     if any(s is not EMPTY for s in strings):
         surrogates = layout.surrogates and string_kind == "value"
-        languages, forms = _each_once(strings)
+        languages, forms = each_once(strings)
         role = Scalar(True, string_kind, layout.escapes, surrogates, forms)
         punctuation.append((ord('"'), Text(languages, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
@@ -93,11 +93,11 @@ def value_start(
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
-    languages, forms = _each_once(numbers)
+    languages, forms = each_once(numbers)
     return Either((fork, Text(languages, Scalar(False, kind, forms=forms))))
 
 
-def _each_once(vector: tuple[Regex, ...]) -> tuple[tuple[Regex, ...], tuple[int, ...]]:
+def each_once(vector: Sequence[Regex]) -> tuple[tuple[Regex, ...], tuple[int, ...]]:
     """The languages of a vector, each once, and `Scalar.forms`.
 
     Many branches often ask for few languages of the same value.
@@ -107,7 +107,7 @@ def _each_once(vector: tuple[Regex, ...]) -> tuple[tuple[Regex, ...], tuple[int,
         if language is not EMPTY:
             found[language] = found.get(language, 0) | 1 << i
     alone = len(found) == sum(language is not EMPTY for language in vector)
-    return (vector, ()) if alone else (tuple(found), tuple(found.values()))
+    return (tuple(vector), ()) if alone else (tuple(found), tuple(found.values()))
 
 
 @lru_cache(maxsize=1024)

@@ -38,6 +38,7 @@ from structgen.regular.lazy_dfa.automaton import explore_vector_ahead
 from structgen.regular.regex import Regex
 from structgen.regular.words import WordRange, word_range
 from structgen.schema.arrays.matcher import ArrayMatcher
+from structgen.schema.machine.child_forms import ChildForms, Missed, with_missed
 from structgen.schema.machine.frames import (
     JsonFrame,
     Thread,
@@ -57,6 +58,7 @@ from structgen.schema.machine.lexemes import (
     after_member,
     before_lexeme,
     before_member,
+    each_once,
     key_start,
     listed_start,
     scalar_start,
@@ -138,7 +140,8 @@ class JsonMachine(Machine[JsonFrame]):
             frame = None if key is None else self._key(opened, key)
             if frame is None:
                 continue
-            explore_vector_ahead(strings_read(frame.vector))
+            for languages in strings_read(frame.vector), [form.number for form in frame.vector]:
+                explore_vector_ahead(each_once(languages)[0])
             if any(form.objects for form in frame.vector):
                 self._open(frame, "object")
 
@@ -244,6 +247,7 @@ class JsonMachine(Machine[JsonFrame]):
         """The action after a child that fits the forms in `mask`; once: unless it came before."""
         if frame.kind == "root":
             return Goto(self._end)
+        mask = with_missed(mask, len(frame.vector), frame.missed)
         # a thread lives on if the child fits what it needs; equal threads are one
         alive = (after_child(t, mask) for t in frame.threads if mask >> t.need & 1)
         threads = tuple(dict.fromkeys(alive))
@@ -312,17 +316,21 @@ class JsonMachine(Machine[JsonFrame]):
         listed = self._await_listed(frame, taken) if len(taken) > FEW_LISTED else None
         if listed is not None:
             return listed
-        forms: dict[NormalForm, int] = {}
-
-        def index(child: Expr) -> int:
-            return forms.setdefault(self._normal_form_of(child), len(forms))
+        forms = ChildForms((x for _, x in taken), self._normal_form_of)
 
         def waiting(t: Thread, transition: Transition) -> Thread:
-            need, observed = index(transition.child), tuple(map(index, transition.observed))
-            return Thread(t.owner, t.matcher, transition.after, need, observed)
+            child, after, more = transition
+            observed = tuple([forms.asked(child, x) for x in more]) if more else ()
+            return Thread(t.owner, t.matcher, after, forms.index(child), observed)
 
         threads = tuple(dict.fromkeys(waiting(t, transition) for t, transition in taken))
-        return self._frame(frame.kind, "value", threads, tuple(forms), frame.captured, key)
+        vector, missed = forms.finished()
+        if missed:  # their bits are behind those of the vector
+            threads = tuple(
+                t._replace(observed=tuple([i if i >= 0 else len(vector) + ~i for i in t.observed]))
+                for t in threads
+            )
+        return self._frame(frame.kind, "value", threads, vector, frame.captured, key, missed)
 
     def _await_listed(
         self, frame: JsonFrame, taken: list[tuple[Thread, Transition]]
@@ -385,13 +393,14 @@ class JsonMachine(Machine[JsonFrame]):
         vector: tuple[NormalForm, ...] = (),
         captured: bool = False,
         key: str | None = None,
+        missed: tuple[Missed, ...] = (),
     ) -> JsonFrame:
         """The one frame with these properties."""
-        known = (kind, stage, threads, vector, captured, key)
+        known = (kind, stage, threads, vector, captured, key, missed)
         frame = self._frames.get(known)
         if frame is None:
             frame = JsonFrame(kind, stage)
-            frame.threads, frame.vector, frame.key = threads, vector, key
+            frame.threads, frame.vector, frame.key, frame.missed = threads, vector, key, missed
             frame.captured = frame.captures_child = captured
             if kind == "array":
                 frame.captures_child = captured or any(

@@ -185,6 +185,12 @@ class NormalForm:
         )
 
     @property
+    def is_about_scalars(self) -> bool:
+        """Whether it says of arrays and objects only whether they fit."""
+        arrays, objects = self.arrays, self.objects
+        return arrays in ((), ANYTHING.arrays) and objects in ((), ANYTHING.objects)
+
+    @property
     def is_plainly_empty(self) -> bool:
         """Whether nothing fits, as is seen at a glance."""
         return self.objects == () and not self.has_more_than_objects

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
-from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Value
 
@@ -91,7 +90,7 @@ def parted(
 
     None where they are not about scalars only, or the parts are many more than the conditions.
     """
-    if not all(_is_about_scalars(costs.normal_form_of(x)) for x in (child, *conditions)):
+    if not all(costs.normal_form_of(x).is_about_scalars for x in (child, *conditions)):
         return None
     parts: list[tuple[Expr, frozenset[Expr]]] = [(child, frozenset())]
     for x in conditions:
@@ -108,12 +107,6 @@ def parted(
         if len(parts) > 2 * len(conditions) + FEW_PARTS:
             return None
     return parts
-
-
-def _is_about_scalars(form: NormalForm) -> bool:
-    """Whether a normal form says of arrays and objects only whether they fit."""
-    arrays, objects = form.arrays, form.objects
-    return arrays in ((), ANYTHING.arrays) and objects in ((), ANYTHING.objects)
 
 
 def fitting_values(expr: Expr) -> Fitting | None:

@@ -15,12 +15,14 @@ import pytest
 
 import structgen as sg
 from structgen.automata.lexer.json_lexemes import Layout
+from structgen.automata.pushdown.engine import Engine
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.regular.regex import EMPTY, EPSILON
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
+from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.machine.lexemes import ScalarLanguages, value_start
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination
@@ -318,6 +320,55 @@ def test_the_library_agrees(name: str) -> None:
     visit = laws.walk(constraint, Random(0), 25)[-1]
     laws.goes_on(constraint, visit[1])
     laws.completion_is_accepted(constraint, visit, decide)
+
+
+RANGES: list[Any] = [{"type": "number", "minimum": n} for n in range(6)]
+SOME_VALUES: list[Any] = [*RANGES, {"maximum": 3}, WHOLE, TEXT, {"multipleOf": 2}, {}]
+
+
+@pytest.mark.parametrize("spelling", ["any", "natural"])
+@pytest.mark.parametrize("layout", range(8))
+def test_branches_that_a_value_misses_are_told_by_what_it_fits(layout: int, spelling: str) -> None:
+    """Numbers included that are spelled as few others are, in objects and in arrays."""
+    rng = Random(layout)
+    wanted = rng.sample(SOME_VALUES, 4)
+    branches: list[Any] = [
+        {"type": "object", "properties": {"v": x, f"own{i}": WHOLE}, "required": ["v"]}
+        for i, x in enumerate(wanted)
+    ]
+    branches += [{"items": rng.choice(SOME_VALUES)}, {"minItems": 2}]
+    schema = {"$schema": DIALECTS[2020], "oneOf": branches, "type": ["object", "array"]}
+    spec = sg.JsonSchema(schema, property_order="any", whitespace="compact", spelling=spelling)
+    constraint, decide = sg.compile(spec, BYTES), json_decider(schema)
+    ends = [
+        ",".join(f'"own{i}":"x"' for i in few)
+        for k in range(4)
+        for few in combinations(range(4), k)
+    ]
+    values = ["0", "-1", "1.5", "2", "3.0", "4e0", "0E-76695", "5e-1", '"x"', "null", "[]"]
+    for text in [f'{{"v":{v}{"," * bool(end)}{end}}}' for v in values for end in ends] + [
+        f"[{v},{w}]" for v in values for w in values
+    ]:
+        accepted = constraint.is_accepting(
+            constraint.advance_bytes(constraint.start, text.encode())
+        )
+        odd = any(x in text for x in ("E-", "e0", ".0"))  # spellings that may be left out
+        assert accepted <= decide(text.encode())
+        assert odd or accepted == decide(text.encode())
+
+
+def test_a_value_is_read_against_each_branch_once() -> None:
+    """And not against each beside the negation of each other one."""
+    branches = [
+        {"properties": {"v": x, f"own{i}": TEXT}, "required": ["v"]}
+        for i, x in enumerate(RANGES[1:])
+    ]
+    engine = sg.JsonSchema({"type": "object", "oneOf": branches}, property_order="any").automaton()
+    assert isinstance(engine, Engine)
+    at, _ = engine.run(engine.start, b'{"v":')
+    frame = engine.frame_at(at & 0xFFFFFFFF)
+    assert isinstance(frame, JsonFrame)
+    assert len(frame.vector) == len(branches)
 
 
 def alternatives(schema: Any) -> int:
