@@ -63,7 +63,7 @@ class TrieWalk:
             kernels("trie.paths").mark_between(
                 self.nodes, _flags(lasts), _flags(firsts), path, marks
             )
-            nodes = np.flatnonzero(marks).astype(np.int32)
+            nodes = np.flatnonzero(marks.view(np.bool_)).astype(np.int32)
             found = self._candidates[lasts, firsts] = Candidates(self, nodes)
         return found
 

@@ -19,6 +19,7 @@ from structgen.util.bits import ones
 from structgen.util.cancellation import checkpoint
 
 MAX_CODE_POINT = 0x10FFFF
+SEEK_FROM = 8  # times as many ranges, in which those of another set are looked up
 SETS_PER_UNIT = 2  # that are cut into disjoint ones in a unit of work
 Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
@@ -146,7 +147,11 @@ def _surrogate(ranges: Ranges) -> bool:
 
 
 def _common(left: Ranges, right: Ranges) -> Ranges:
-    """The intersection of two sorted lists of ranges, by one merge."""
+    """The intersection of two sorted lists of ranges."""
+    if len(left) > len(right):
+        left, right = right, left
+    if SEEK_FROM * len(left) < len(right):
+        return _found_in(left, right)
     out: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -163,11 +168,26 @@ def _common(left: Ranges, right: Ranges) -> Ranges:
     return tuple(out)
 
 
-def _gaps(ranges: Ranges) -> Ranges:
-    """All integers from 0 to the last code point that are in none of `ranges`."""
+def _found_in(few: Ranges, many: Ranges) -> Ranges:
+    """`_common` where the ranges of one side are looked up in the other."""
+    out: list[tuple[int, int]] = []
+    for first, last in few:
+        begin = bisect_right(many, (first, MAX_CODE_POINT + 1))
+        begin -= begin > 0 and many[begin - 1][1] >= first
+        within = [*many[begin : bisect_right(many, (last, MAX_CODE_POINT + 1), begin)]]
+        if within:  # the first may begin before, and the last end behind
+            within[0] = max(first, within[0][0]), within[0][1]
+            within[-1] = within[-1][0], min(last, within[-1][1])
+            out += within
+    return tuple(out)
+
+
+@lru_cache(maxsize=4096)
+def _gaps(chars: CharSet) -> Ranges:
+    """All integers from 0 to the last code point that are not in a set, as ranges."""
     out: list[tuple[int, int]] = []
     after = 0
-    for first, last in ranges:
+    for first, last in chars.ranges:
         if first > after:
             out.append((after, first - 1))
         after = last + 1
@@ -192,7 +212,7 @@ def _intersection(left: CharSet, right: CharSet) -> CharSet:
 
 @lru_cache(maxsize=1 << 16)
 def _difference(left: CharSet, right: CharSet) -> CharSet:
-    return _intern(_common(left.ranges, _gaps(right.ranges)))
+    return _intern(_common(left.ranges, _gaps(right)))
 
 
 @lru_cache(maxsize=4096)

@@ -86,6 +86,22 @@ def test_equal_sets_are_one_object(
     assert a | ~a is ALL
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 80)), max_size=2),
+    st.sets(st.integers(0, 100), min_size=20),
+)
+def test_few_ranges_and_many_have_in_common_what_points_have(
+    few: list[tuple[int, int]], points: set[int]
+) -> None:
+    """The few begin and end within ranges of the many, between them, and around them."""
+    a = CharSet.of((first, first + more) for first, more in few)
+    b = CharSet.of((3 * point, 3 * point + point % 3) for point in points)
+    common = [point for point in range(400) if point in a and point in b]
+    left = [point for point in range(400) if point in a and point not in b]
+    assert a & b is b & a is CharSet.of((point, point) for point in common)
+    assert a - b is CharSet.of((point, point) for point in left)
+
+
 def test_surrogates_are_in_no_set() -> None:
     """Neither the largest set nor a complement holds a surrogate."""
     assert 0xD800 not in ALL
