@@ -43,6 +43,7 @@ from structgen.schema.keywords.subschemas import Subschemas
 from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
 from structgen.schema.normal_form.alternatives import simplified
 from structgen.schema.normal_form.combination import (
+    ExactlyOne,
     clauses_of,
     conjunction,
     conjunction_of,
@@ -137,7 +138,8 @@ def one_of(s: Subschema) -> None:
     context = s.sole_objects()
     telling: dict[tuple[int, int], list[str]] = {}
     cases = []
-    for index, others in enumerate(overlapping(forms, s.schemas.peek)):
+    overlaps = overlapping(forms, s.schemas.peek)
+    for index, others in enumerate(overlaps):
         form, negations = forms[index], []
         for other in others:
             pair = min(index, other), max(index, other)
@@ -145,7 +147,26 @@ def one_of(s: Subschema) -> None:
                 telling[pair] = telling_keys(form, forms[other], context, s.schemas.peek)
             negations.append(s.negated_form(forms[other], "oneOf", telling[pair]))
         cases.append(conjunction_of([form, *negations], s.where("oneOf")))
-    s.require(disjunction(cases, s.where("oneOf")))
+    found = disjunction(cases, s.where("oneOf"))
+    if any(overlaps) and len(found.objects) > 1:
+        objects = ExactlyOne.of(found.objects, partial(_in_none_or_two, s, forms, overlaps))
+        found = replace(found, objects=objects)
+    s.require(found)
+
+
+def _in_none_or_two(
+    s: Subschema, forms: list[NormalForm], overlaps: list[list[int]]
+) -> tuple[ObjectAlt, ...]:
+    """The alternatives of the objects that fit no branch of `oneOf`, or at least two.
+
+    overlaps: for each branch the others that it may have a value in common with.
+    """
+    where = s.where("oneOf")
+    pairs = [(i, j) for i, others in enumerate(overlaps) for j in others if i < j]
+    cases = [conjunction_of([s.negated_form(form, "oneOf") for form in forms], where).objects]
+    cases += (conjunction(forms[i], forms[j], where).objects for i, j in pairs)
+    found = dict.fromkeys(o for objects in cases for o in objects)
+    return tuple(replace(o, evaluated=EMPTY) if o.evaluated is not EMPTY else o for o in found)
 
 
 def not_(s: Subschema) -> None:

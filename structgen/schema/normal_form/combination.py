@@ -9,7 +9,7 @@ unions of two branches are ten clauses in one alternative, and not a thousand al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -47,6 +47,23 @@ MAX_DISTRIBUTED = 64  # clauses that one choice may become
 
 Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
 Where = Callable[[], str]  # says a location, which only errors need; `str` says none
+
+
+class ExactlyOne(tuple[ObjectAlt, ...]):  # noqa: SLOT001  has a dictionary
+    """The choice that `oneOf` makes of objects, and how to find the choice of all other objects.
+
+    Each of its alternatives says of many branches that they do not hold. To negate these one by one
+    would multiply them; but the other objects fit no branch, or two (see `logic.negated`).
+    """
+
+    others: Callable[[], Choice]
+
+    @classmethod
+    def of(cls, choice: Iterable[ObjectAlt], others: Callable[[], Choice]) -> ExactlyOne:
+        """A choice with what finds the others."""
+        found = cls(choice)
+        found.others = others
+        return found
 
 
 def conjunction(a: NormalForm, b: NormalForm, location: Where = str) -> NormalForm:
@@ -206,7 +223,9 @@ class Product(Sequence[ObjectAlt]):
 
 def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:
     """The choices of which some alternatives are the product."""
-    return objects.choices if isinstance(objects, Product) else (tuple(objects),)
+    if isinstance(objects, Product):
+        return objects.choices
+    return (objects if isinstance(objects, tuple) else tuple(objects),)
 
 
 def _conjoin_choices(

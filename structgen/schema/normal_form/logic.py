@@ -27,8 +27,15 @@ from structgen.regular.regex import (
     matches,
     words,
 )
-from structgen.schema.normal_form.alternatives import simplified
-from structgen.schema.normal_form.combination import Where, conjunction
+from structgen.schema.normal_form.alternatives import simplified, without_subsumed
+from structgen.schema.normal_form.combination import (
+    ExactlyOne,
+    Where,
+    check_alternative_count,
+    choices_of,
+    conjunction,
+    product_of,
+)
 from structgen.schema.normal_form.expressions import (
     FALSE,
     TRUE,
@@ -69,6 +76,15 @@ def negated(
         return NOTHING
     if form is NOTHING:
         return ANYTHING
+    choices = choices_of(form.objects)
+    exclusive = [choice for choice in choices if isinstance(choice, ExactlyOne)]
+    if exclusive:
+        left = tuple([choice for choice in choices if not isinstance(choice, ExactlyOne)])
+        rest = replace(form, objects=product_of(left, location) if left else ANYTHING.objects)
+        result = negated(rest, negate, location, telling)
+        objects = [*result.objects, *(o for choice in exclusive for o in choice.others())]
+        check_alternative_count(len(objects), location)
+        return replace(result, objects=without_subsumed(tuple(dict.fromkeys(objects))))
     result = NormalForm(
         not form.null,
         not form.true,

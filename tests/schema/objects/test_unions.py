@@ -77,6 +77,9 @@ BY_ENDING = [
 ]
 PARTS = [{"properties": {x: WHOLE, f"{x}2": TEXT}, "required": [x]} for x in LETTERS[:8]]
 NAMES = {"kind": {"enum": LETTERS}}
+ONE_STEP = {
+    "oneOf": [{"properties": {"kind": {"const": x}, f"of_{x}": WHOLE}} for x in LETTERS[:16]]
+}
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "either of two, twelve times": (
         {"allOf": EITHER},
@@ -155,6 +158,27 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             ]
         },
         [{"a": 1}, {"a": 1, "more": "x"}, {"a": 1, "b": 2}, {"more": "x"}, {}],
+    ),
+    "exactly one of lists of exactly one, and no tag need come": (
+        {
+            "oneOf": [
+                {"properties": {"of": {"const": x}, "steps": {"items": ONE_STEP}}}
+                for x in LETTERS[:3]
+            ]
+        },
+        [
+            {"of": "a"}, {"of": "a", "steps": [{"kind": "b"}, {"kind": "c", "of_c": 1}]},
+            {"of": "a", "steps": [{}]}, {"of": "z", "steps": [{"kind": "a"}]}, {},
+            {"of": "b", "steps": [{"of_a": "x"}]}, {"of": "b", "steps": [{"of_a": 1}]},
+        ],
+    ),
+    "not exactly one of branches whose tag may be missing": (
+        {"not": ONE_STEP, "oneOf": [{"required": ["id"]}, {"required": ["name"]}]},
+        [
+            {"id": 1}, {"id": 1, "kind": "a"}, {"id": 1, "kind": "a", "of_a": "x"}, {},
+            {"name": 1, "of_b": "x", "of_c": "x"}, {"name": 1, "kind": "a", "id": 1},
+            {"id": 1, "kind": "zz", "of_a": "x"}, {"name": 1, "kind": "b", "of_a": "x"},
+        ],
     ),
     "exactly one of some keys": (
         {"oneOf": [{"required": [x]} for x in LETTERS]},
@@ -429,7 +453,9 @@ def drawn(rng: Random) -> Any:
         return rng.choice([asked, needed, {**asked, **needed}])
 
     def part() -> dict[str, Any]:
-        kind = rng.choice(["anyOf", "oneOf", "if", "not"])
+        kind = rng.choice(["anyOf", "oneOf", "if", "not", "not one"])
+        if kind == "not one":
+            return {"not": {"oneOf": [form() for _ in range(rng.randrange(2, 5))]}}
         if kind == "if":
             return {
                 "if": form(),
