@@ -54,13 +54,13 @@ class UniqueItemsMatcher(ContainsMatcher):
 
     def collects_values(self, at: ItemProgress) -> bool:  # type: ignore[override]
         """See `ArrayMatcher.collects_values`."""
-        return not self._always_another and not (at.texts_compared and self._only_strings)
+        return not self._never_used_up and not (at.texts_compared and self._only_strings)
 
     def compares_with_earlier(self, at: ItemProgress) -> bool:  # type: ignore[override]
         """See `ArrayMatcher.compares_with_earlier`; texts alone are enough until few are left."""
         if at.texts_compared and self._scarce_length < INFINITE:
             return True
-        return self._always_another and not (at.texts_compared and self._only_strings)
+        return self._never_used_up and not (at.texts_compared and self._only_strings)
 
     def with_earlier(self, at: ItemProgress, values: Iterable[Value]) -> ItemProgress:  # type: ignore[override]
         """See `ArrayMatcher.with_earlier`; without strings that the engine compares as texts."""
@@ -122,9 +122,20 @@ class UniqueItemsMatcher(ContainsMatcher):
     @cached_attribute
     def _always_another(self) -> bool:
         """Whether there is always another item, whatever has been read."""
-        if self.alt.contains or self.alt.most is not None:
-            return False
-        return all(self._costs.surely_infinite(n) or is_roomy(n.string) for n in self._item_forms)
+        return self._never_used_up and self.alt.most is None
+
+    @cached_attribute
+    def _never_used_up(self) -> bool:
+        """Whether each item has values left, whatever has been read."""
+        return not self.alt.contains and all(map(self._has_values_left, range(self.alt.prefix + 1)))
+
+    def _has_values_left(self, index: int) -> bool:
+        """Whether an item has more values than can have been read, if all others can, too."""
+        form = self._item_forms[index]
+        if self._costs.surely_infinite(form) or is_roomy(form.string):
+            return True
+        last = index == self.alt.prefix or index >= MAX_VALUES
+        return not last and self._costs.domain(self.child(index), index + 1) is None
 
     def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
         """See `ArrayMatcher.transitions`."""
@@ -134,11 +145,11 @@ class UniqueItemsMatcher(ContainsMatcher):
             after = ItemProgress(
                 self.advance(at.read), counts, values, texts_compared=at.texts_compared
             )
-            plenty = self._always_another or (at.texts_compared and self._only_strings)
+            plenty = self._never_used_up or (at.texts_compared and self._only_strings)
             used = at.values if plenty else at.values | self._reserved(after)
             transition = Transition(self._different_from(child, used), after)
-            leaves_one = self._always_another or self._leaves_a_value(child, used, transition)
-            if leaves_one and (self._always_another or self._can_finish(after)):
+            leaves_one = self._never_used_up or self._leaves_a_value(child, used, transition)
+            if leaves_one and (self._never_used_up or self._can_finish(after)):
                 found.append(transition)
         return found
 

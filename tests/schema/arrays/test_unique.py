@@ -73,6 +73,8 @@ KEYS: list[dict[str, Any]] = [  # of patterns with few words, which may run out,
 MORE: list[dict[str, Any]] = [
     {"minItems": 1}, {"minItems": 2}, {"maxItems": 3}, {"contains": {"type": "string"}},
     {"prefixItems": [{"type": "integer"}, {"const": 1}]},
+    {"minItems": 2, "maxItems": 2}, {"prefixItems": [{"type": "boolean"}]},
+    {"prefixItems": [{"const": "a"}, {"enum": ["a", 1]}], "maxItems": 4},
 ]  # fmt: skip
 
 
@@ -165,21 +167,26 @@ def asked_for(schema: dict[str, Any], text: bytes, tokens: int) -> int:
     return engine.size["frames"] + engine.size["events"] - before["frames"] - before["events"]
 
 
+FLAG = {"prefixItems": [{"type": "boolean"}]}
+
+
 @pytest.mark.parametrize(
-    ("items", "text"),
+    ("more", "text"),
     [
-        (OPEN, b'[{"a": "ab"}, {"a": "abc'),
-        (PAIR, b'[{"a": "ab"}, {"a": "abc'),
-        (TEXT, b'["ab", "abc'),
+        ({"items": OPEN}, b'[{"a": "ab"}, {"a": "abc'),
+        ({"items": PAIR}, b'[{"a": "ab"}, {"a": "abc'),
+        ({"items": TEXT}, b'["ab", "abc'),
         ({}, b'["ab", 1, {"a": 1}, "abc'),
-        ({"type": "array", "items": OPEN}, b'[[{"a": "ab"}], [{"a": "abc'),
+        ({"items": {"type": "array", "items": OPEN}}, b'[[{"a": "ab"}], [{"a": "abc'),
+        ({"items": {"type": ["string", "object"]}, "minItems": 2, "maxItems": 2}, b'["ab", "abc'),
+        ({"items": TEXT} | FLAG, b'[true, "ab", "abc'),
     ],
 )
 def test_what_a_mask_asks_python_for_does_not_grow_with_the_tokens(
-    items: dict[str, Any], text: bytes
+    more: dict[str, Any], text: bytes
 ) -> None:
     """Items are left open where many tokens end them."""
-    schema = {"type": "array", "uniqueItems": True, "items": items}
+    schema = {"type": "array", "uniqueItems": True} | more
     few, many = (asked_for(schema, text, tokens) for tokens in (4, 200))
     assert few == many < 20
 
