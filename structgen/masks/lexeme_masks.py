@@ -371,10 +371,17 @@ class LexemeMasks:
         found = embedded.halves(self._engine, state) if _is_string(role) else None
         if found is None or role.surrogates:
             return None
-        joint, free, states = found
+        fits, free, states = found
         masks = [self.of(q) for q in states]
+        if fits == "none":  # any text goes on, and ends where the format's do not
+            mask = self.of(embedded.free_id(self._engine))
+            ends = np.zeros(len(self._vocabulary.trie), np.bool_)
+            ends[masks[0].lexeme_ends.node] = True
+            kept = np.flatnonzero(~ends[mask.lexeme_ends.node])
+            return LexemeMask(mask.row, _some_ends(mask.lexeme_ends, kept))
         if embedded.halves(self._engine, state) is None:  # now that all states between are known
             return None
+        joint = fits == "all"
         join = np.bitwise_and if joint else np.bitwise_or
         row = join.reduce([mask.row for mask in masks])
         ends = _joined([mask.lexeme_ends for mask in masks], joint=joint)

@@ -146,10 +146,10 @@ class EmbeddedDfa:
         found = embedded_at(numbers, q)
         return None if found is None else found[0]
 
-    def halves(self, numbers: Numbering, state: int) -> tuple[bool, int, list[int]] | None:
+    def halves(self, numbers: Numbering, state: int) -> tuple[str, int, list[int]] | None:
         """The lexer states that are read side by side in a state; None if they do not say it all.
 
-        Before them, whether all have to read a text, or any, and `Halves.free`.
+        Before them `Halves.fits` and `Halves.free`.
         """
         with self._automaton.lock:
             found = self._automaton.halves(state)
@@ -165,7 +165,7 @@ class EmbeddedDfa:
                 return None
             half.number_new(numbers)
             numbered.append(half.number(at))
-        return found.joint, found.free, numbered
+        return found.fits, found.free, numbered
 
     def number_new(self, numbers: Numbering) -> None:
         """Give all states of the DFA numbers."""

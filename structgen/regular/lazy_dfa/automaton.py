@@ -271,9 +271,9 @@ def explore_ahead(regex: Regex) -> int:
     """Explore some states of an intersection whose states are costly. Returns how many.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
-    or in a union, and of numbers less other numbers, or unions of multiples. Where a length makes
-    no difference for long, the states of the prepared language are enough. What is found in Python
-    counts SLOW times.
+    or in a union, those of formats in halves, of numbers less other numbers, or unions of
+    multiples. Where a length makes no difference for long, the states of the prepared language are
+    enough. What is found in Python counts SLOW times.
     """
     numbers = _combines_numbers(regex)
     within = alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ()
@@ -282,7 +282,7 @@ def explore_ahead(regex: Regex) -> int:
     prepared = [_cache.prepared(found) for part in parts for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
     less = any(isinstance(part, Not) and not part.body.plain for part in parts)
-    costly = less or bool(prepared) or numbers
+    costly = less or bool(prepared) or numbers or has_halves(regex)
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return count
@@ -480,7 +480,8 @@ def side_by_side(regex: Regex) -> list[Regex]:
     """What is read side by side where an expression has no table of states.
 
     A format and its limit, or all that must hold beside it, or the alternatives of a union, the
-    plain ones as one. Other expressions have none, nor has a union of more than MOST_BESIDE.
+    plain ones as one; the format alone of its complement. Other expressions have none, nor has a
+    union of more than MOST_BESIDE.
     """
     if has_halves(regex):
         halves = cast(Any, regex).state.halves
@@ -488,6 +489,8 @@ def side_by_side(regex: Regex) -> list[Regex]:
     if (words := without_words(regex)) is not None:
         return [*words]
     regex = _simplified(regex)
+    if isinstance(regex, Not) and unread(regex):
+        return [regex.body]
     if isinstance(regex, Alt) and not regex.plain:
         plain = alt(*(part for part in regex.parts if part.plain))
         others = [part for part in regex.parts if not part.plain]

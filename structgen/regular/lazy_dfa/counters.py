@@ -370,8 +370,8 @@ class AllLengths:
         kernels("regular.glushkov").lengths(self._moves, base.ends, self.longer)
         # the most characters that can be missing to an end within the bounds
         wait = int((self.longer - np.arange(low + 1)[:, None]).max())
-        far = low + wait > high or wait == kernels("regular.glushkov").ENDLESS
-        self.free = -1 if far else high - wait if most >= 0 else INFINITE
+        stuck = bool((self.longer == kernels("regular.glushkov").ENDLESS).any())
+        self.free = -1 if stuck or low + wait > high else high - wait if most >= 0 else INFINITE
 
     def explore(self, states: Array, search: Any, state: int, count: int) -> None:
         """Find the moves of a state of a `CounterAutomaton`, and of others behind it."""

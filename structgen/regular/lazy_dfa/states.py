@@ -56,12 +56,13 @@ class Unbounded(NamedTuple):
 class Halves(NamedTuple):
     """The states of automata that a state stands for, each with the place of its expression.
 
-    What the state reads is what all of them read (`joint`), or any of them, and so for all that
-    follows: no state behind it is dead for another reason. See `pairs.side_by_side`. free: for so
-    many characters, first bytes of a character that all of them read begin one that all read.
+    fits: the state has the texts that "all" of them have, or "any", and so for all that follows: no
+    state behind it is dead for another reason (see `pairs.side_by_side`); or "none" has them, and
+    any text may be begun. free: for so many characters, first bytes of a character that all of them
+    read begin one that all read.
     """
 
-    joint: bool
+    fits: str
     states: tuple[tuple[int, RegexAutomaton, int], ...]
     free: int = INFINITE
 

@@ -6,22 +6,24 @@ is two automata that are read side by side: one knows the letters (`mailbox_rule
 counts (`Sizes`), and tells characters apart by their octets alone. `Sizes` lets only those texts
 begin that have room for an end.
 
-Beside other demands an address is read by an expression that counts characters: so many that their
-octets are never too many, by the largest character in a part.
+A length is counted beside the letters. Beside other demands an address is read by an expression
+that counts characters: so many that their octets are never too many, by the largest character in a
+part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
-from structgen.regular.charset import ALL, CharSet, refine
+import numpy as np
+
+from structgen.regular.charset import CharSet, refine, union_all
 from structgen.regular.expressions.build import repeat_counts
+from structgen.regular.expressions.nodes import StateTable
 from structgen.regular.regex import (
     ANY_CHAR,
-    INFINITE,
     Regex,
     alt,
     concat,
@@ -31,113 +33,85 @@ from structgen.regular.regex import (
     sub_automaton,
 )
 from structgen.regular.utf8 import LAST_ASCII, LEADS
+from structgen.schema.formats.a_labels import ALNUM
 
 MAX_LOCAL = 64  # octets of the part before the "@"
 MAX_DOMAIN = 255  # octets of a domain
 MAX_LABEL = 63  # characters of a label
-SHORTEST = 3  # characters of an address
-FAR = 160  # characters: all of addresses in brackets fit
+# characters that any address has room for: of the largest, a local part of one and a domain take 65
+MOST_LEAST = 60
 MOST_OCTETS = 4  # of a character in UTF-8
-
-# octets of a character in UTF-8, and the characters that take so many
-_SIZES = tuple(
-    (size, CharSet.of([(first, last)]))
-    for size, first, last in (
-        (1, 0, LAST_ASCII),
-        *((1 + more, first, last) for _, first, last, _, more in LEADS),
-    )
-)
-_AT, _DOT, _HYPHEN, _QUOTE, _BACKSLASH, _BRACKET = map(CharSet.chars, '@.-"\\[')
-_MARKS = _AT | _DOT | _HYPHEN | _QUOTE | _BRACKET | _BACKSLASH
-_OTHERS = tuple((size, chars - _MARKS) for size, chars in _SIZES)
-_ASCII = _OTHERS[0][1]
-_NEEDED = 2  # octets: no place is farther from the end of its part
-_SOME = 4  # characters: most tokens that are no ASCII have fewer
-
 
 Parts = tuple[Regex, Regex, Regex]
 
+# What the sizes tell apart: the marks of an address; letters and digits, and what else is ASCII;
+# characters of two, three and four octets.
+_MARKS = [*map(CharSet.chars, '-.[@"\\')]
+_ASCII = CharSet.of([(0, LAST_ASCII)])
+_LARGER = [(1 + more, CharSet.of([(first, last)])) for _, first, last, _, more in LEADS]
+_READS = (*_MARKS, ALNUM, _ASCII - ALNUM - union_all(_MARKS), *(chars for _, chars in _LARGER))
+_OCTETS = np.array([1] * (len(_MARKS) + 2) + [size for size, _ in _LARGER])
+_HYPHEN, _DOT, _BRACKET, _AT, _QUOTE, _BACKSLASH, _ALNUM, _OTHERS = range(len(_MARKS) + 2)
 
-@dataclass(frozen=True)
+# The states: a place in the local part by octets that are left, the same within quotes, and there
+# behind a backslash; the domain by octets, and characters of the label, that are left; brackets.
+_LEFT = np.arange(MAX_LOCAL + 1)
+_LOCAL, _QUOTED, _ESCAPED, _DOMAIN = (len(_LEFT) * part for part in range(4))
+_ROOMS = MAX_LABEL + 1
+_BRACKETS = _DOMAIN + (MAX_DOMAIN + 1) * _ROOMS
+
+
+@cache
+def _table() -> StateTable:
+    """All states: only those moves that leave room for what ends an address."""
+    moves = np.full((_BRACKETS + 1, len(_READS)), -1, np.int32)
+    # the characters that must fit behind each in quotes: the second quote
+    for begin, to, needed in ((_QUOTED, _QUOTED, 1), (_ESCAPED, _QUOTED, 1), (_LOCAL, _LOCAL, 0)):
+        for column, octets in enumerate(_OCTETS):
+            fits = _LEFT[octets + needed :]
+            moves[begin + fits, column] = to + fits - octets
+    for begin, column, to, needed in (
+        (_LOCAL, _DOT, _LOCAL, 1),
+        (_LOCAL, _QUOTE, _QUOTED, 1),
+        (_QUOTED, _QUOTE, _LOCAL, 0),
+        (_QUOTED, _BACKSLASH, _ESCAPED, 2),
+    ):
+        fits = _LEFT[1 + needed :]
+        moves[begin + _LEFT, column] = -1
+        moves[begin + fits, column] = to + fits - 1
+    moves[_LOCAL + _LEFT[:, None], [_BRACKET, _BACKSLASH]] = -1
+    moves[_LOCAL + _LEFT, _AT] = _BRACKETS - 1
+    left, room = (part.ravel() for part in np.indices((MAX_DOMAIN + 1, _ROOMS)))
+    at, begun = _DOMAIN + left * _ROOMS + room, room < MAX_LABEL
+    for column in (_HYPHEN, _ALNUM, *range(_OTHERS + 1, len(_READS))):
+        octets, more = int(_OCTETS[column]), int(column == _HYPHEN)  # a letter or digit behind it
+        here = at[(left >= octets + more) & (room > more) & (begun | (more == 0))]
+        moves[here, column] = here - octets * _ROOMS - 1
+    dotted = begun & (left > 1)
+    moves[at[dotted], _DOT] = _DOMAIN + left[dotted] * _ROOMS - 1
+    moves[_BRACKETS - 1, _BRACKET] = moves[_BRACKETS] = _BRACKETS
+    return StateTable(moves, np.ones(len(moves), np.uint8), np.zeros(len(moves), np.int64))
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is left of an address; a `SubAutomatonState`.
+    """How much is left of an address, see `_table`; a `SubAutomatonState`."""
 
-    part: "local", "quoted" or "escaped" before the "@", "domain", or "address" in brackets. left:
-    octets of the part, room: characters of the label. most: octets of a domain.
-    """
-
-    part: str = "local"
-    left: float = MAX_LOCAL
-    room: float = MAX_LABEL
-    most: float = MAX_DOMAIN
+    number: int = _LOCAL + MAX_LOCAL
     live: ClassVar[bool] = True
     nullable: ClassVar[bool] = True
     witness: ClassVar[int] = 0
+    reads: ClassVar[tuple[CharSet, ...]] = _READS
 
-    @property
-    def boundless(self) -> tuple[Sizes, int]:
-        """See `SubAutomatonState`: a few characters fit in any case."""
-        return replace(self, left=inf, room=inf, most=inf), self._free
-
-    @property
-    def again(self) -> tuple[CharSet, int]:
-        """See `SubAutomatonState`: what is no mark, or of this what is ASCII."""
-        if self.part == "escaped":
-            return ALL, 0
-        if self._free >= _SOME:
-            return ALL - _MARKS, self._free
-        return _ASCII, int(max(min(self.left - _NEEDED, self.room - 1, INFINITE), 0))
-
-    @property
-    def _free(self) -> int:
-        if self.part == "address":
-            return INFINITE
-        octets = max(self.left - _NEEDED, 0) / MOST_OCTETS
-        return int(min(octets, max(self.room - 1, 0) if self.part == "domain" else inf, INFINITE))
+    @staticmethod
+    def table() -> StateTable:
+        """See `SubAutomatonState`."""
+        return _table()
 
     def moves(self) -> list[tuple[CharSet, Sizes]]:
         """See `SubAutomatonState`: the characters that leave room for an end."""
-        return [*self._moves()]
-
-    def _moves(self) -> Iterator[tuple[CharSet, Sizes]]:
-        part, left = self.part, self.left
-        if part == "address":
-            yield ALL, self
-            return
-        if part == "escaped":
-            yield from self._reading(_SIZES, "quoted", 1)
-            return
-        needed = int(part == "quoted")  # for the quote
-        yield from self._reading(_OTHERS, part, needed)
-        after = ((1, _HYPHEN), (1, _DOT), (1, _BRACKET), (1, _AT), (1, _QUOTE), (1, _BACKSLASH))
-        if part == "quoted":
-            yield from self._reading(after[:4], part, needed)
-            yield _QUOTE, replace(self, part="local", left=left - 1)
-            yield from self._reading(after[5:], "escaped", 2)
-        elif part == "local":
-            yield from self._reading(after[:1], part, 0)
-            yield from self._reading(after[1:2], part, 1)
-            yield from self._reading(after[4:5], "quoted", 1)
-            yield _AT, self._at_label(self.most)
-        else:
-            yield _BRACKET, Sizes("address", inf, inf)
-            yield from self._reading(after[:1], part, 1)
-            if left > 1:
-                yield _DOT, self._at_label(left - 1)
-
-    def _at_label(self, left: float) -> Sizes:
-        return Sizes("domain", left) if left < inf else Sizes("domain", inf, inf)
-
-    def _reading(
-        self, sizes: tuple[tuple[int, CharSet], ...], part: str, needed: int
-    ) -> Iterator[tuple[CharSet, Sizes]]:
-        """Characters of some sizes, behind which so many octets are needed."""
-        room = self.room - (self.part == "domain")
-        if room < (needed if self.part == "domain" else 0):
-            return
-        for size, chars in sizes:
-            if size + needed <= self.left:
-                yield chars, Sizes(part, self.left - size, room, self.most)
+        after = zip(_READS, _table().moves[self.number].tolist(), strict=True)
+        return [(chars, Sizes(to)) for chars, to in after if to >= 0]
 
 
 @dataclass(frozen=True)
@@ -160,13 +134,17 @@ class Address:
         return self.halves[0].witness
 
     def within(self, low: int, high: int) -> Regex | None:
-        """See `SubAutomatonState`: beside a far upper bound, domains are short enough by it."""
+        """See `SubAutomatonState`.
+
+        What ends the letters in time fits the sizes: letters and labels of ASCII fill a domain up
+        to any length, but that a label may be full, and one more label then takes two characters.
+        """
         length = repeat_counts(ANY_CHAR, low, high)
         found = [intersect(estimate, length) for estimate in self.estimates or ()]
-        if low > SHORTEST or high < FAR:
+        if not found or low > MOST_LEAST or low == high:
             return found[0] if found else None
-        most = min(high - MAX_LOCAL - 1, MAX_DOMAIN)
-        return sub_automaton(Address((self.halves[0], Sizes(most=most)), (found[0], found[1])))
+        letters, sizes = self.halves
+        return sub_automaton(Address((intersect(letters, length), sizes), (found[0], found[1])))
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""

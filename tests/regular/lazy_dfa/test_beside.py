@@ -26,6 +26,8 @@ LETTERS = {
     "regex": "ab1-./[](){}?:<>=^$\\|*u,",
     "hostname": "aab-.xn0",
     "uri-reference": "ab1:/[]?#%.@",
+    "ipv4": "1250..",
+    "duration": "PPT12HMWDYS",
 }
 LENGTHS = [
     *[("regex", least, most) for least, most in ((0, 3), (1, 6), (4, 9), (2, 40), (3, None))],
@@ -220,7 +222,7 @@ def test_masks_are_joined_only_where_beginnings_of_characters_are_shared(
     assert automaton.halves(0) is None  # only "a" may begin
     found = automaton.halves(state)
     assert found is not None
-    assert found.joint
+    assert found.fits == "all"
     for _, part, at in found.states:
         part.after(at, "b")
         part.explore(part.after(at, "b"))
@@ -264,6 +266,9 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
         ("regex", {"minLength": 9, "maxLength": 9}),
         ("uri-reference", {"minLength": 3, "maxLength": 22}),
         ("uri-reference", {"minLength": 20, "maxLength": 200}),
+        ("ipv4", {"minLength": 12}),
+        ("duration", {"minLength": 7}),
+        ("duration", {"minLength": 7, "maxLength": 300}),
         ("regex", {"pattern": "^/"}),
         ("regex", {"pattern": "^/.+/$"}),
         ("regex", {"pattern": r"^\^[^)]*\$$"}),

@@ -90,7 +90,7 @@ def test_a_state_stands_for_states_of_the_parts(names: tuple[str, ...]) -> None:
             spans = automaton.spans_from(state)
             state = int(spans[rnd.randrange(len(spans)), 2]) if len(spans) else state
         found = automaton.halves(state)
-        assert not found.joint
+        assert found.fits == "any"
         assert all(parts[place] is part for place, part, _ in found.states)
         read = [CharSet.of(part.spans_from(at)[:, :2].tolist()) for _, part, at in found.states]
         assert union_all(read) == CharSet.of(automaton.spans_from(state)[:, :2].tolist())

@@ -112,22 +112,51 @@ def test_estimates_count_characters() -> None:
     assert matches(BELOW, "a@" + "\uac00" * 63)
 
 
-def test_domains_are_short_enough_by_a_far_length() -> None:
-    """So that the whole address is, whatever the part before it."""
-    bounded: Any = automaton_of(readable(intersect(MAIL, repeat(ANY_CHAR, 3, 254))))
-    assert isinstance(bounded, SideBySideAutomaton)
-    for size in (1, 188, 189, 190, 254):
-        domain = ".".join(["b" * 62] * (size // 63) + ["b" * (size % 63)] * (size % 63 > 0))
-        state, read = 0, True
-        for letter in "a" * 64 + "@" + domain:
-            read = read and bounded.reads(state, letter)
-            state = bounded.after(state, letter) if read else -1
-        assert read == (size <= 189)
-        assert not read or bounded.ends[state]
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0, 9),
+        (3, 254),
+        (12, None),
+        (20, 24),
+        pytest.param(60, 61, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_length_is_counted_beside_the_letters(low: int, high: int | None) -> None:
+    """Character by character; what has begun can be finished in time, and nothing else."""
+    length = repeat(ANY_CHAR, low, high)
+    automaton: Any = automaton_of(readable(intersect(MAIL, length)))
+    assert isinstance(automaton, SideBySideAutomaton)
+    rnd, good = random.Random(low), 0
+    for _ in range(40):
+        text = mails(rnd)
+        if high is not None and rnd.random() < 0.7:  # nearly as long as may be
+            size = rnd.choice([low, high - 1, high, high + 1])
+            text = rnd.choice(["a@", "가@", text])[: max(size - 1, 0)]
+            text += rnd.choice("aé가") * max(size - len(text) - 2, 0) + rnd.choice(["a", ".b", "]"])
+        state, rest = 0, intersect(whole(), length)
+        for letter in text:
+            rest = rest.after(ord(letter))
+            lives = is_nonempty(rest)
+            assert automaton.reads(state, letter) == lives, text
+            if not lives:
+                break
+            state = automaton.after(state, letter)
+        else:
+            assert bool(automaton.ends[state]) == rest.nullable, text
+            good += rest.nullable
+    assert good
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"maxLength": 254}, {"maxLength": 40}, {"pattern": "^[^.]*$"}]
+    "more",
+    [
+        {},
+        {"maxLength": 254},
+        {"maxLength": 40},
+        {"minLength": 5, "maxLength": 12},
+        {"pattern": "^[^.]*$"},
+    ],
 )
 def test_masks_hold_exactly_the_tokens_that_may_come(more: dict[str, object]) -> None:
     """Each token alone, read by the automaton, says the same as its bit."""

@@ -136,7 +136,7 @@ class BesideAutomaton(PairAutomaton):
         at, beside = self._halves(cast(int, self._nodes[state]))
         if self._unread is None or not self._wide[beside] or not self._shares_prefixes():
             return None
-        return Halves(True, ((0, self._base, at), (1, self._side, beside)))
+        return Halves("all", ((0, self._base, at), (1, self._side, beside)))
 
     def _shares_prefixes(self) -> bool:
         """Whether each state of the format that reads what a pattern does not reads others like it.

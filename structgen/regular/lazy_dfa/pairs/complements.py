@@ -8,6 +8,7 @@ state some text is left: there are characters that the format does not read wher
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.nodes import ANY
 from structgen.regular.lazy_dfa.counters import LengthAutomaton
 from structgen.regular.lazy_dfa.pairs.pair import PairAutomaton, any_characters, facts_at
-from structgen.regular.lazy_dfa.states import Array, RegexAutomaton
+from structgen.regular.lazy_dfa.states import Array, Halves, RegexAutomaton
 
 
 class ComplementAutomaton(PairAutomaton):
@@ -28,6 +29,11 @@ class ComplementAutomaton(PairAutomaton):
         """`never`: characters that no state of `base` in which a text may end reads."""
         self._base, self._never = base, chr(never.sample)
         super().__init__(base, LengthAutomaton(ANY))
+
+    def halves(self, state: int) -> Halves | None:
+        """See `RegexAutomaton.halves`: the format, while a text may become one of its."""
+        at, _ = self._halves(cast(int, self._nodes[state]))
+        return Halves("none", ((0, self._base, at),)) if at >= 0 else None
 
     def reach(self, state: int) -> tuple[int, int]:
         """See `SteppedAutomaton.reach`: one character leads out."""

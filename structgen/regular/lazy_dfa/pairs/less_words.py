@@ -59,7 +59,7 @@ class LessWordsAutomaton(PairAutomaton):
             waiting += [one for one in begun if one not in seen]
             seen.update(begun)
         at, beside = self._halves(pair)
-        return Halves(True, ((0, self._base, at), (1, self._others, beside)))
+        return Halves("all", ((0, self._base, at), (1, self._others, beside)))
 
     def _is_free(self, pair: Pair) -> bool:
         """Whether no listed text goes on."""

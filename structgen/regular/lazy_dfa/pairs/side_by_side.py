@@ -40,9 +40,9 @@ class SideBySideAutomaton(PairAutomaton):
         """See `RegexAutomaton.halves`: of a union in a union, those of both."""
         states = (*self._leaves(cast(int, self._nodes[state])),)
         if not self.joint:
-            return Halves(False, states)
+            return Halves("any", states)
         all_states: Any = states
-        return Halves(True, states, min(part.free_from(at) for _, part, at in all_states))
+        return Halves("all", states, min(part.free_from(at) for _, part, at in all_states))
 
     def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
         (one, other), (at, beside) = self._both, self._halves(pair)
