@@ -375,10 +375,12 @@ def reached(t, queue, seen, place, most, largest):  # type: ignore[no-untyped-de
         terminals = t.rec[stacks, STACKS_TERMINALS]
         start = numba.int64(t.rec[terminals, REC_START])
         for i in range(t.rec[terminals, REC_SIZE]):
+            if place[1] == queue.shape[0]:
+                break
             after = call_scan_laid(t, stacks, numba.int64(t.heap[start + i]))
             if after < DEAD:
                 return after
-            if after >= 0 and place[1] < queue.shape[0]:
+            if after >= 0:
                 place[1] = added(queue, seen, place[1], after)
         place[0] += 1
     return numba.int64(0)

@@ -10,7 +10,8 @@ of those that can be.
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,41 +31,48 @@ EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of t
 Moves = dict[int, int]  # by terminal: the items that it leads to, as a bit mask
 
 
-class Items(NamedTuple):
+class Items:
     """The items of a grammar (see `transforms.left_corner.Syntax`) as Python lists.
 
     Sets of items are bit masks, as are those of terminals. first: terminals, then names from
-    `terminals` on; skips: by item; entries: by name, pairs of terminal and item; both with what
-    takes most bytes first; start: the items on top of the stacks before any text.
+    `terminals` on; start: the items on top of the stacks before any text.
     """
 
-    first: list[int]
-    after: list[int]
-    skips: list[list[int]]
-    entries: list[list[tuple[int, int]]]
-    terminals: int
-    start: int
-
-    @classmethod
-    def of(cls, tables: Any, start: int) -> Items:
+    def __init__(self, tables: Any, start: int) -> None:
         """The items of a grammar's tables. start: those on top at first."""
-        k = kernels("grammar.tables")
+        self._k, self._tables = kernels("grammar.tables"), tables
+        self.first: list[int] = self._constant(self._k.FIRST).tolist()
+        self.after: list[int] = self._constant(self._k.AFTER).tolist()
+        self.terminals = int(tables.info[self._k.TERMINAL_COUNT])
+        self.start = start
 
-        def constant(name: int) -> Any:
-            return tables.fixed[tables.offsets[name] : tables.offsets[name + 1]]
+    @cached_property
+    def skips(self) -> list[list[int]]:
+        """By item the items that it also is without reading anything, of most bytes first."""
+        k = self._k
+        return self._rows(k.SKIP_START, self._constant(k.SKIP))
 
-        def rows(starts: Any, items: Any, *columns: Any) -> list[list[Any]]:
-            """CSR arrays as lists, those items first that take most bytes."""
-            owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-            order = np.lexsort((-constant(k.COST)[items], owner))
-            listed = [one[order].tolist() for one in (*columns, items)]
-            flat = list(zip(*listed, strict=True)) if columns else listed[0]
-            return [flat[low:high] for low, high in itertools.pairwise(starts.tolist())]
+    @cached_property
+    def entries(self) -> list[list[tuple[int, int]]]:
+        """By name pairs of a terminal and the item behind it, those of most bytes first."""
+        k = self._k
+        return self._rows(
+            k.CALL_START, self._constant(k.CALL_ITEM), self._constant(k.CALL_TERMINAL)
+        )
 
-        skips = rows(constant(k.SKIP_START), constant(k.SKIP))
-        entries = rows(constant(k.CALL_START), constant(k.CALL_ITEM), constant(k.CALL_TERMINAL))
-        first, after = constant(k.FIRST).tolist(), constant(k.AFTER).tolist()
-        return cls(first, after, skips, entries, int(tables.info[k.TERMINAL_COUNT]), start)
+    def _constant(self, name: int) -> Any:
+        tables = self._tables
+        return tables.fixed[tables.offsets[name] : tables.offsets[name + 1]]
+
+    def _rows(self, start: int, items: Any, terminals: Any = None) -> list[list[Any]]:
+        """A CSR array of items as lists, or of terminals with the items behind them."""
+        starts = self._constant(start)
+        owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        order = np.lexsort((-self._constant(self._k.COST)[items], owners))
+        listed: list[Any] = items[order].tolist()
+        if terminals is not None:
+            listed = [*zip(terminals[order].tolist(), listed, strict=True)]
+        return [listed[low:high] for low, high in itertools.pairwise(starts.tolist())]
 
     def closure(self, item: int) -> list[int]:
         """An item and all that it also is without reading anything."""

@@ -168,7 +168,7 @@ class GrammarAutomaton(GrammarPositions, Automaton):
     @cached_property
     def items(self) -> Items:
         """The items (dotted rules) of the grammar."""
-        return Items.of(self.tables, self.tops(self.threads(self.start)[0][1]))
+        return Items(self.tables, self.tops(self.threads(self.start)[0][1]))
 
     @cached_property
     def _viability(self) -> Viability:
