@@ -27,7 +27,7 @@ from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.pattern import parse
 from structgen.schema.keywords.copies import Copies
 from structgen.schema.machine.lexicon import prepare_fractional
-from structgen.schema.normal_form.combination import Where, conjunction
+from structgen.schema.normal_form.combination import Where, conjunction_of_atoms
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, OneOf, is_one_of
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.normal_form.listings import excludes_listing, is_listing, listed
@@ -181,10 +181,10 @@ class Subschemas(ABC):
             begun = self._conjunctions.get(
                 expr[:-1]
             )  # as where `uniqueItems` excludes one more value
-            form = ANYTHING if begun is None else begun
-            for atom in expr if begun is None else expr[-1:]:
-                part = self.expand(atom)
-                form = part if form is ANYTHING else conjunction(form, part, atom.where)
+            fresh = expr if begun is None else expr[-1:]
+            forms = [self.expand(atom) for atom in fresh]
+            where = expr[-1].where if expr else str
+            form = conjunction_of_atoms(forms if begun is None else [begun, *forms], where)
             if self.tracks_evaluation == tracked:
                 self._conjunctions[expr] = form
         return form

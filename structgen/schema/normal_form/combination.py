@@ -86,6 +86,30 @@ def conjunction(a: NormalForm, b: NormalForm, location: Where = str) -> NormalFo
     )
 
 
+def conjunction_of_atoms(forms: Sequence[NormalForm], location: Where = str) -> NormalForm:
+    """The normal form of the values that fit all of some forms.
+
+    What these say of scalars is joined at once: one after the other would take work with the square
+    of their number. Raises what `conjunction` raises.
+    """
+    some = [form for form in forms if form is not ANYTHING]
+    if len(some) < 3:
+        return conjunction(*some, location) if len(some) == 2 else some[0] if some else ANYTHING
+    arrays, objects = some[0].arrays, some[0].objects
+    for form in some[1:]:
+        arrays = _conjoin_alternatives(arrays, form.arrays, conjoin_arrays, location)
+        objects = _conjoin_choices(objects, form.objects, location)
+    return NormalForm(
+        all(form.null for form in some),
+        all(form.true for form in some),
+        all(form.false for form in some),
+        _conjoin_all([form.number for form in some], JSON_NUMBER, number_intersection),
+        _conjoin_all([form.string for form in some], ANY, intersect),
+        arrays,
+        objects,
+    )
+
+
 def conjunction_of(forms: Sequence[NormalForm], location: Where = str) -> NormalForm:
     """The normal form of the values that fit all of some forms, of which most are negations.
 
@@ -121,13 +145,19 @@ def _is_about_members(objects: Sequence[ObjectAlt]) -> bool:
     return not (o.required or o.least or o.most is not None or notes_of(o))
 
 
-def _conjoin_languages(
-    a: Regex, b: Regex, every: Regex, join: Callable[[Regex, Regex], Regex]
-) -> Regex:
+def _conjoin_languages(a: Regex, b: Regex, every: Regex, join: Callable[..., Regex]) -> Regex:
     """The intersection of two languages by `join`, without a call if one contains the other."""
     if a is EMPTY or b is every or a is b:
         return a
     return b if b is EMPTY or a is every else join(a, b)
+
+
+def _conjoin_all(languages: Iterable[Regex], every: Regex, join: Callable[..., Regex]) -> Regex:
+    """The same of many languages, joined at once."""
+    some = dict.fromkeys(language for language in languages if language is not every)
+    if len(some) < 2 or EMPTY in some:
+        return EMPTY if EMPTY in some else next(iter(some), every)
+    return join(*some)
 
 
 def disjunction(forms: list[NormalForm], location: Where = str) -> NormalForm:

@@ -124,7 +124,7 @@ class ClauseMatcher(ObjectMatcher):
                 after, near, pending = self._after_key(self.start, key)
                 left = (*near, *dict.fromkeys(p.rest for p in pending))
                 decided = (
-                    check.values_that_decide(pending) is not None
+                    check.values_that_decide(pending, key) is not None
                     or check.ways_by_tag(near, pending) is not None
                     or check.surely_satisfiable(after.with_open_clauses(left))
                     or self._parts(self.child(key), pending) is not None
@@ -173,7 +173,7 @@ class ClauseMatcher(ObjectMatcher):
             """Whether the object can be finished if the value leaves these clauses open besides."""
             return self._can_finish(after.with_open_clauses((*near, *left)), at)
 
-        decisive = self._quick_check.values_that_decide(pending)
+        decisive = self._quick_check.values_that_decide(pending, key)
         if decisive is not None:
             outcomes = (
                 (value, fresh([pending[i].rest for i in failed]))

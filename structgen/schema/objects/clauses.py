@@ -49,7 +49,12 @@ from structgen.schema.normal_form.expressions import (
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
-from structgen.schema.objects.deciding_values import DecidingValues, Fitting, fitting_values
+from structgen.schema.objects.deciding_values import (
+    DecidingValues,
+    Fitting,
+    few_numbers,
+    fitting_values,
+)
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
@@ -282,9 +287,16 @@ class Tag:
     """A key whose value is one of some constants, and what each of them does to clauses."""
 
     def __init__(
-        self, key: str, values: frozenset[Value], costs: FiniteValues, *, required: bool
+        self,
+        key: str,
+        values: frozenset[Value],
+        costs: FiniteValues,
+        fitting: Callable[[Expr], frozenset[Value] | None],
+        *,
+        required: bool,
     ) -> None:
-        self._key, self._costs = key, costs
+        """fitting: which of the values fit an expression, where that is seen easily."""
+        self._key, self._costs, self._fitting = key, costs, fitting
         self._values: list[Value] = [*values] if required else [*values, _ABSENT]
         self._held: dict[
             Literal, frozenset[Value]
@@ -319,9 +331,9 @@ class Tag:
 
     def _fits(self, expr: Expr) -> Callable[[Value], bool]:
         """Which of the values fit an expression."""
-        known = fitting_values(expr)
+        known = self._fitting(expr)
         if known is not None:
-            return known.has
+            return known.__contains__
         form, costs = self._costs.normal_form_of(expr), self._costs
 
         def fits(value: Value) -> bool:
@@ -427,6 +439,7 @@ class QuickCheck:
         self._required_literals: dict[Clause, list[tuple[str, Expr]]] = {}
         self._listed: dict[str, Values] = {}  # by key, the constants that its value is of
         self._fittings: dict[Expr, Fitting | None] = {}
+        self._numbers: dict[Expr, frozenset[Value] | None] = {}  # see `_few_numbers`
         self._are_infinite: dict[str, bool] = {}  # by key
         self._by_value_asked: dict[tuple[str, Expr], bool] = {}  # see `_claim_value`
         self._last = (Progress(), *self._index_at(Progress()))  # the progress of the last question
@@ -561,7 +574,7 @@ class QuickCheck:
         satisfy all clauses.
         """
         pending = [p for p in (self.pending(clause, key) for clause in touched) if p is not None]
-        values = self.values_that_decide(pending)
+        values = self.values_that_decide(pending, key)
         if values is None:
             return None
         child = self._matcher.child(key)
@@ -578,15 +591,21 @@ class QuickCheck:
                     return True
         return False
 
-    def values_that_decide(self, pending: Iterable[PendingClause]) -> DecidingValues | None:
-        """The constants that decide about some clauses; None if anything else decides, too."""
+    def values_that_decide(
+        self, pending: Iterable[PendingClause], key: str
+    ) -> DecidingValues | None:
+        """The values of a key that decide about some clauses; None if anything else does, too."""
+        numbers = self._few_numbers(self._matcher.child(key))
         found = []
         for clause in pending:
             fitting = [self._fitting(expr) for expr in clause.satisfiers]
+            if numbers is not None:
+                some = (self._among(key, expr, numbers) for expr in clause.satisfiers)
+                fitting = [None if x is None else Fitting(x, frozenset()) for x in some]
             if clause.universals or None in fitting:
                 return None
             found.append([f for f in fitting if f is not None])
-        return DecidingValues(found) if found else None
+        return DecidingValues(found, numbers) if found else None
 
     def ways_by_tag(
         self, near: Iterable[Clause], pending: Sequence[PendingClause]
@@ -638,11 +657,13 @@ class QuickCheck:
         omissions = self._omissions[clause]
         if not omissions <= {key}:
             return values | {_ABSENT}
-        fitting = [self._fitting(literal.child) for literal in clause]
-        if None in fitting or clause.by_pattern or clause.by_key.keys() - {key}:
+        if clause.by_pattern or clause.by_key.keys() - {key}:
+            return None
+        fitting = [self._among(key, literal.child, values) for literal in clause]
+        if None in fitting:
             return None
         absent = (_ABSENT,) if omissions else ()
-        return frozenset(absent).union(*(f.among(values) for f in fitting if f is not None))
+        return frozenset(absent).union(*(some for some in fitting if some is not None))
 
     def common_tag(self, clauses: Collection[Clause], after: Progress) -> Tag | None:
         """The key with listed values, still to come, that most of some clauses are about."""
@@ -652,7 +673,9 @@ class QuickCheck:
             read = matcher.position(key) < after.position if matcher.declared else key in after.seen
             values = self._listed_of(key)
             if not read and isinstance(values, frozenset) and values and 2 * count > len(clauses):
-                return Tag(key, values, self._costs, required=key in matcher.required)
+                fitting = partial(self._among, key, values=values)
+                required = key in matcher.required
+                return Tag(key, values, self._costs, fitting, required=required)
         return None
 
     def _rests(self, clauses: Iterable[Clause], key: str) -> dict[Clause, list[Clause]]:
@@ -687,9 +710,9 @@ class QuickCheck:
         clauses: all that are open. Where members that are to come are all the omissions of one of
         these, it needs a member as well; if none is found, no optional member counts.
         """
-        asked: Claims = {}
         claimed: Claims = {}
-        left = [c for c in need_member if not self._satisfied_by_required(c, at, asked)]
+        # those with least choice come first
+        asked, left = self._asked_of_required(sorted(need_member, key=len), at)
         still = [clause for clause in left if not self._claim_member(clause, at, claimed)]
         if not claimed:
             return still, {*asked}
@@ -709,6 +732,20 @@ class QuickCheck:
                     return left, {*asked}
             todo += islice(reversed(claimed), len(claimed) - count)
         return still, asked.keys() | claimed.keys()
+
+    def _asked_of_required(
+        self, clauses: list[Clause], at: Progress
+    ) -> tuple[Claims, list[Clause]]:
+        """What clauses ask of values of required keys to come, and those that these do not satisfy.
+
+        Mostly a value may fit all that is asked of it: that is looked at once, at the end.
+        """
+        asked, hoped = Claims(), set[str]()
+        left = [c for c in clauses if not self._satisfied_by_required(c, at, asked, hoped)]
+        if all(self._may_fit(key, asked[key]) for key in hoped):
+            return asked, left
+        asked = Claims()
+        return asked, [c for c in clauses if not self._satisfied_by_required(c, at, asked)]
 
     def _satisfied_by_claimed(self, clause: Clause, claimed: Claims) -> bool:
         """Whether the value of a claimed member may be one that a `ForAll` about it asks for."""
@@ -757,10 +794,13 @@ class QuickCheck:
             known[clause] = any(self._satisfiable(conjoin(child, x)) for x in asked)
         return known[clause]
 
-    def _satisfied_by_required(self, clause: Clause, at: Progress, asked: Claims) -> bool:
+    def _satisfied_by_required(
+        self, clause: Clause, at: Progress, asked: Claims, hoped: set[str] | None = None
+    ) -> bool:
         """Whether the value of some required key that is still to come may satisfy a clause.
 
-        asked: by key, what such values must fit for other clauses; this one is added.
+        asked: by key, what such values must fit for other clauses; this one is added. hoped: see
+        `_claim_value`.
         """
         matcher = self._matcher
         if clause not in self._required_literals:
@@ -771,21 +811,23 @@ class QuickCheck:
             self._required_literals[clause] = required
         for key, child in self._required_literals[clause]:
             read = matcher.position(key) < at.position if matcher.declared else key in at.seen
-            if not read and self._claim_value(key, child, asked):
+            if not read and self._claim_value(key, child, asked, hoped):
                 return True
         return False
 
-    def _claim_value(self, key: str, child: Expr, asked: Claims) -> bool:
+    def _claim_value(
+        self, key: str, child: Expr, asked: Claims, hoped: set[str] | None = None
+    ) -> bool:
         """Whether the value of a key to come may fit `child` besides what is `asked` of it.
 
         If it is one of some constants these are narrowed down; else it is enough that it has only
-        to be none of some values, and infinitely many others are possible.
+        to be none of some values, and infinitely many others are possible. hoped: keys for which
+        anything else is taken to be possible, and to be looked at later.
         """
         before = asked.get(key)
         values = self._listed_of(key) if before is None else before
-        fitting = self._fitting(child)
-        if isinstance(values, frozenset) and fitting is not None:
-            left = fitting.among(values)
+        left = self._among(key, child, values) if isinstance(values, frozenset) else None
+        if left is not None:
             if left:
                 asked[key] = left
             return bool(left)
@@ -799,20 +841,47 @@ class QuickCheck:
                 return True
         earlier = before if isinstance(before, Exclusions) else [before or TRUE]
         joined = conjoin(*earlier, child)
-        claim = key, joined
+        if hoped is None and not self._may_fit(key, joined):
+            return False
+        if hoped is not None:
+            hoped.add(key)
+        asked[key] = joined
+        return True
+
+    def _may_fit(self, key: str, asked: Expr | frozenset[Value] | Exclusions) -> bool:
+        """Whether some value of a key fits what is asked of it, if that is an expression."""
+        if not isinstance(asked, tuple):
+            return True
+        claim = key, asked
         if claim not in self._by_value_asked:
-            whole = conjoin(self._matcher.child(key), joined)
+            whole = conjoin(self._matcher.child(key), asked)
             self._by_value_asked[claim] = self._satisfiable(whole)
-        if self._by_value_asked[claim]:
-            asked[key] = joined
         return self._by_value_asked[claim]
 
     def _listed_of(self, key: str) -> Values:
-        """The constants that the value of a key is one of; None where it need be none."""
+        """The values that a key may have if they are constants, or few numbers; else None."""
         if key not in self._listed:
-            own = self._fitting(self._matcher.child(key))
-            self._listed[key] = None if own is None or own.listed is None else own.among(own.listed)
+            child = self._matcher.child(key)
+            own = self._fitting(child)
+            constants = None if own is None or own.listed is None else own.among(own.listed)
+            self._listed[key] = self._few_numbers(child) if own is None else constants
         return self._listed[key]
+
+    def _among(self, key: str, expr: Expr, values: frozenset[Value]) -> frozenset[Value] | None:
+        """Those of some values of a key that fit an expression; None if it is not seen easily."""
+        fitting = self._fitting(expr)
+        if fitting is not None:
+            return fitting.among(values)
+        if self._few_numbers(self._matcher.child(key)) is None:
+            return None
+        found = self._few_numbers(conjoin(self._matcher.child(key), expr))
+        return None if found is None else values & found
+
+    def _few_numbers(self, expr: Expr) -> frozenset[Value] | None:
+        """The values that fit, if they are a few numbers between two ends."""
+        if expr not in self._numbers:
+            self._numbers[expr] = few_numbers(self._costs.normal_form_of(expr))
+        return self._numbers[expr]
 
     def _fitting(self, expr: Expr) -> Fitting | None:
         """See `fitting_values`; found once for each expression."""

@@ -11,13 +11,18 @@ into few parts as well (`parted`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from structgen.regular.numbers.set_operations import multiples
+from structgen.regular.regex import EMPTY
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
+from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.normal_form.listings import is_listing
-from structgen.schema.values import Value
+from structgen.schema.values import Value, value_of
 
+FEW_NUMBERS = 64  # that are looked at one by one
 FEW_PARTS = 16  # into which a few conditions may cut the values
 
 Outcome = tuple[int, ...]  # the indices of the clauses that are not satisfied
@@ -46,8 +51,10 @@ class Fitting(NamedTuple):
 class DecidingValues:
     """For each pending clause, the constants that satisfy it."""
 
-    def __init__(self, satisfiers: list[list[Fitting]]) -> None:
+    def __init__(self, satisfiers: list[list[Fitting]], every: Values = None) -> None:
+        """every: all values that may come, if they are few numbers."""
         self._satisfiers = satisfiers
+        self._every = every
         self._mentioning: dict[Value, list[int]] = {}  # indices of clauses
         for i, fitting in enumerate(satisfiers):
             for value in frozenset().union(*(f.mentioned for f in fitting)):
@@ -56,7 +63,7 @@ class DecidingValues:
 
     def outcomes(self, child: Expr, costs: Costs) -> Iterator[tuple[Outcome, Expr]]:
         """Each outcome that a value which fits `child` may have, with what it must fit for that."""
-        listed = allowed(child)
+        listed = allowed(child) if self._every is None else self._every
         own = fitting_values(child)
         exact = own is not None and own.listed is not None
         others = dict.fromkeys(
@@ -107,6 +114,19 @@ def parted(
         if len(parts) > 2 * len(conditions) + FEW_PARTS:
             return None
     return parts
+
+
+def few_numbers(form: NormalForm) -> Values:
+    """The values that fit a normal form if they are a few multiples between two ends, or none."""
+    if form.null or form.true or form.false or form.string is not EMPTY or form.arrays:
+        return None
+    if form.objects != ():
+        return None
+    if form.number is EMPTY:
+        return frozenset()
+    listed = multiples(form.number)
+    found = None if listed is None else [*islice(listed, FEW_NUMBERS + 1)]
+    return None if found is None or len(found) > FEW_NUMBERS else frozenset(map(value_of, found))
 
 
 def fitting_values(expr: Expr) -> Fitting | None:

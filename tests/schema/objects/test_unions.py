@@ -304,6 +304,27 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             for n, count in ((1, 1), (3, 3), (12, 12), (3, 2), (3, 4), (13, 13))
         ],
     ),
+    "versions of a few numbers ask for keys": (
+        {
+            "properties": {"version": {"type": "integer", "minimum": 0, "maximum": 9}},
+            "allOf": [
+                {
+                    "if": {"properties": {"version": ask}, "required": ["version"]},
+                    "then": {"required": [f"f{n}"]},
+                    "else": {"not": {"required": [f"f{n}"]}},
+                }
+                for n, ask in enumerate([
+                    {"minimum": 3}, {"maximum": 5}, {"multipleOf": 2}, {"enum": [1, 4]},
+                    {"const": 9},
+                ])
+            ],
+        },
+        [
+            {"version": 4, "f0": 1, "f1": 1, "f2": 1, "f3": 1}, {"version": 9, "f0": 1, "f4": 1},
+            {"version": 4, "f0": 1, "f1": 1, "f2": 1}, {"f0": 1}, {}, {"version": 10, "f0": 1},
+            {"version": 7, "f0": 1}, {"version": 7.5, "f0": 1}, {"version": 2, "f2": 1},
+        ],
+    ),
     "beginnings of a name ask for keys": (
         {
             "required": ["name"],
@@ -379,6 +400,31 @@ def test_branches_that_a_value_misses_are_told_by_what_it_fits(layout: int, spel
         odd = any(x in text for x in ("E-", "e0", ".0"))  # spellings that may be left out
         assert accepted <= decide(text.encode())
         assert odd or accepted == decide(text.encode())
+
+
+def test_what_is_asked_of_a_value_to_come_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And not once more with each clause that asks for something."""
+    asked: list[Any] = []
+    check = QuickCheck._may_fit
+
+    def counted(self: QuickCheck, *claim: Any) -> bool:
+        asked.append(claim)
+        return check(self, *claim)
+
+    monkeypatch.setattr(QuickCheck, "_may_fit", counted)
+    beginnings = [
+        {"if": {"properties": {"name": {"pattern": f"^{a}{b}"}}}, "then": {"required": [a + b]}}
+        for a in "abc"
+        for b in "defg"
+    ]
+    schema = {"type": "object", "required": ["name"], "allOf": beginnings}
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    del asked[:]
+    state = constraint.advance_bytes(constraint.start, b'{"x":0,"be":0,')
+    assert constraint.advance(state, ord('"')) != sg.DEAD
+    assert len(asked) < len(beginnings)
 
 
 def test_a_value_is_read_against_each_branch_once() -> None:
