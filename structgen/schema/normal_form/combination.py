@@ -93,8 +93,10 @@ def conjunction_of_atoms(forms: Sequence[NormalForm], location: Where = str) -> 
     of their number. Raises what `conjunction` raises.
     """
     some = [form for form in forms if form is not ANYTHING]
-    if len(some) < 3:
-        return conjunction(*some, location) if len(some) == 2 else some[0] if some else ANYTHING
+    if len(some) < 2:
+        return some[0] if some else ANYTHING
+    if len(some) == 2:
+        return conjunction(some[0], some[1], location)
     arrays, objects = some[0].arrays, some[0].objects
     for form in some[1:]:
         arrays = _conjoin_alternatives(arrays, form.arrays, conjoin_arrays, location)
