@@ -13,7 +13,7 @@ from structgen.regular.lazy_dfa.pairs import beside
 from structgen.regular.numbers import language
 from structgen.schema.arrays import contains
 from structgen.schema.normal_form import combination, finite_values
-from structgen.schema.objects import clause_matcher, clauses, key_classes, key_rules, matcher
+from structgen.schema.objects import clauses, enough, key_classes, key_rules, matcher
 
 PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
 ROWS: list[tuple[int, str]] = [
@@ -34,7 +34,7 @@ INSIDE: list[tuple[int, str]] = [
     (combination.MAX_DISTRIBUTED, "up to {} clauses"),
     (matcher.MAX_SPLITTING, "more than {} patterns"),
     (clauses.LATER_TRIES, "a member after which {} steps"),
-    (clause_matcher.MAX_WAYS, "those values are offered that {} sets of conditions show"),
+    (enough.MAX_WAYS, "those values are offered that {} sets of conditions show"),
     (beside.MAX_SEARCHED, "for which {} others were looked at"),
 ]
 

@@ -32,12 +32,12 @@ from structgen.schema.objects.clauses import (
     matches_key,
 )
 from structgen.schema.objects.deciding_values import parted
+from structgen.schema.objects.enough import enough
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
 
 MAX_BETTER = 8  # ways to finish an object that are compared
-MAX_WAYS = 200  # sets of conditions on the value of one member
 FEW_CONDITIONS = 4  # of which all sets are looked at
 
 
@@ -185,7 +185,8 @@ class ClauseMatcher(ObjectMatcher):
                 if self._costs.satisfiable(value) and can_finish(left)
             ]
         asked = {x: conjoin(child, x) for p in pending for x in p.observed()}
-        ways: Iterable[tuple[Expr, ...]] | None = self._quick_check.ways_by_tag(near, pending)
+        ways = self._quick_check.ways_by_tag(near, pending)
+        demands: list[tuple[Expr, ...]] | None = None
         # else it is asked what is left at worst
         if ways is None and not can_finish(fresh(p.rest for p in pending)):
             parts = self._parts(child, pending)
@@ -204,17 +205,21 @@ class ClauseMatcher(ObjectMatcher):
             possible = [x for x, value in asked.items() if self._costs.satisfiable(value)]
             ways = self._ways_for_tags(at, after, near, pending, frozenset(possible))
             if ways is None:
-                ways = _fewest(
+                found = enough(
                     possible,
                     _needed(pending),
                     lambda some: can_finish(fresh(_rests(pending, some))),
                 )
+                ways, demands = found.ways, found.shorter_demands()
         if ways is not None:
-            enough = [conjoin(child, *fits) for fits in ways]
-            child = self._costs.union(tuple(filter(self._costs.satisfiable, enough)))
-            if child == FALSE:
+            fitting = [conjoin(child, *fits) for fits in ways]
+            if demands is None:
+                child = self._costs.union(tuple(filter(self._costs.satisfiable, fitting)))
+            else:
+                child = conjoin(child, *map(self._costs.union, demands))
+            if child == FALSE or not self._costs.satisfiable(child):
                 return []
-            asked = {x: y if y in enough else conjoin(child, x) for x, y in asked.items()}
+            asked = {x: y if y in fitting else conjoin(child, x) for x, y in asked.items()}
         observed = tuple([asked[x] for p in pending for x in p.observed()])
         return [Transition(child, after._replace(pending=tuple(pending)), observed)]
 
@@ -251,7 +256,8 @@ class ClauseMatcher(ObjectMatcher):
                 return self._can_finish(after.with_open_clauses(rests), at)
 
             conditions = [x for p in undecided for x in p.observed() if x in possible]
-            found.update(dict.fromkeys(_fewest(conditions, _needed(undecided), is_enough)))
+            ways = enough(conditions, _needed(undecided), is_enough).ways
+            found.update(dict.fromkeys(ways))
         return [*found]
 
     def _parts(
@@ -605,39 +611,3 @@ def _needed(pending: Iterable[PendingClause]) -> tuple[Expr, ...]:
     """The conditions on a value that are all that can satisfy some clause."""
     sole = (p for p in pending if not (p.rest or p.universals) and len(p.satisfiers) == 1)
     return tuple(dict.fromkeys(p.satisfiers[0] for p in sole))
-
-
-def _fewest(
-    conditions: Sequence[Expr],
-    needed: tuple[Expr, ...],
-    is_enough: Callable[[Collection[Expr]], bool],
-) -> Iterator[tuple[Expr, ...]]:
-    """The smallest sets of conditions that are enough, where all that have more are, too.
-
-    needed: those that are in all of these. Single ones first; then of those sets that contain none
-    that was found the largest, which are cut down. At most MAX_WAYS sets are looked at.
-    """
-    if needed and is_enough(needed):
-        yield needed
-        return
-    alone = {x for x in conditions if is_enough((x,))}
-    yield from ((x,) for x in conditions if x in alone)
-    found: list[frozenset[Expr]] = []
-    todo = [tuple(x for x in conditions if x not in alone)]
-    seen = set(todo)
-    while todo and len(seen) <= MAX_WAYS:
-        some = todo.pop()
-        fewest = next((x for x in found if x.issubset(some)), None)
-        if fewest is None:
-            if not is_enough(some):
-                continue
-            left = some
-            for x in some:
-                fewer = tuple(y for y in left if y != x)
-                left = fewer if is_enough(fewer) else left
-            fewest = frozenset(left)
-            found.append(fewest)
-            yield left
-        parts = [tuple(y for y in some if y != x) for x in some if x in fewest]
-        todo += (part for part in parts if part not in seen)
-        seen.update(parts)

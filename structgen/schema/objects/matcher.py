@@ -458,8 +458,12 @@ class ObjectMatcher:
         if not self.is_bounded:
             return True
         least, most = max(self.alt.least, len(self.required)), self.alt.most
-        enough = least == len(self.required) or any(is_infinite(c.keys) for c in self.key_classes)
-        return enough and (most is None or least <= most)
+        if most is not None and least > most:
+            return False
+        wanted = least - len(self.required)
+        if wanted == 0 or wanted <= sum(not c.is_empty for c in self.key_classes):
+            return True
+        return any(is_infinite(c.keys) for c in self.key_classes)
 
     def is_satisfiable(self) -> bool:
         """Whether some object fits."""

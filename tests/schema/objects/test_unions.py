@@ -34,6 +34,7 @@ from tests.helpers.oracle import DIALECTS, json_decider
 from tests.schema.objects.test_obligations import BYTES
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+ONE, TWO = {"const": 1}, {"const": 2}
 
 
 def conditions(tag: str, values: list[str]) -> list[Any]:
@@ -80,6 +81,31 @@ NAMES = {"kind": {"enum": LETTERS}}
 ONE_STEP = {
     "oneOf": [{"properties": {"kind": {"const": x}, f"of_{x}": WHOLE}} for x in LETTERS[:16]]
 }
+
+
+def on(key: str, **asked: Any) -> Any:
+    """That a member, if it comes, is an object that fits a schema."""
+    return {"properties": {key: {"type": "object", **asked}}}
+
+
+EACH_OTHER = [
+    {
+        "if": on("a", properties={"x": {"const": 2}}, required=["x"]),
+        "then": on("a", required=["y", "x"]),
+    },
+    {
+        "if": {"oneOf": [on("b", **{"not": {"required": ["x"]}}), on("a", properties={"y": ONE})]},
+        "then": on("a", **{"not": {"required": ["y"]}}),
+    },
+    {
+        "if": {"oneOf": [on("a", **{"not": {"required": ["x"]}}), on("a", properties={"x": TWO})]},
+        "then": on("b", required=["y"]),
+    },
+    {
+        "if": {"oneOf": [on("a", properties={"z": ONE}), on("a", required=["x", "y"])]},
+        "then": on("b", properties={"x": TWO}),
+    },
+]
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "either of two, twelve times": (
         {"allOf": EITHER},
@@ -284,6 +310,14 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
         [
             {"kind": 1, **{f"a{i}": 0 for i in range(5)}, key: 1}
             for key in ("b0", "yes", "no", "one", "two")
+        ],
+    ),
+    "conditions on two members, each about the other": (
+        {**on("a"), "required": ["b"], "allOf": EACH_OTHER},
+        [
+            {"a": {"z": 2}, "b": {"z": 2}}, {"a": {"z": 1}, "b": {"y": 1}}, {"a": {}, "b": {}},
+            {"a": {"x": 2}, "b": {"y": 1}}, {"a": {"x": 2, "y": 1}, "b": {"y": 1}}, {"b": {}},
+            {"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}},
         ],
     ),
     "each version asks for one key more": (
@@ -600,7 +634,7 @@ def test_what_a_tag_to_come_leaves_of_a_value(seed: int, monkeypatch: pytest.Mon
     def unexpected(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(clause_matcher, "_fewest", unexpected)
+    monkeypatch.setattr(clause_matcher, "enough", unexpected)
     decide = json_decider(schema)
     values = [dict.fromkeys(some, 1) for n in range(4) for some in combinations(keys, n)]
     objects = [{"value": v, **({"tag": t} if t else {})} for v in values for t in (*tags, None)]
