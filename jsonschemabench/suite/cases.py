@@ -23,6 +23,7 @@ from jsonschemabench.data.cases import Instance
 from jsonschemabench.errors import BenchError
 
 DRAFTS = {
+    "draft3": "http://json-schema.org/draft-03/schema#",
     "draft4": "http://json-schema.org/draft-04/schema#",
     "draft6": "http://json-schema.org/draft-06/schema#",
     "draft7": "http://json-schema.org/draft-07/schema#",

@@ -12,6 +12,7 @@ from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
+from structgen.schema.references.draft3 import as_draft_4, is_draft_3
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.util.cancellation import limited
@@ -104,6 +105,8 @@ class JsonSchema(MachineSpec):
             )
         if isinstance(self.schema, str | bytes):
             object.__setattr__(self, "schema", load_json(self.schema))
+        if is_draft_3(self.schema):
+            object.__setattr__(self, "schema", as_draft_4(self.schema))
         if self.closed:
             object.__setattr__(self, "schema", closed(self.schema))
 

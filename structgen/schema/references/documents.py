@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from structgen.errors import StructgenError
+from structgen.schema.references.draft3 import as_draft_4, is_draft_3
 from structgen.schema.references.resources import (
     Anchor,
     Resource,
@@ -131,7 +132,7 @@ class Documents:
         if uri not in self._known:
             found = self._known_document(uri)
             if found is not None:
-                self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+                self._document(uri, *_given(found, dialect, uri), f"{uri}#")
         if uri not in self._known and not self._searched:
             self._searched = True
             self._read_registry(dialect)
@@ -140,7 +141,7 @@ class Documents:
             found = self._retrieved_document(uri)
             if found is not None:
                 self.retrieved.append(found.contents)
-                self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+                self._document(uri, *_given(found, dialect, uri), f"{uri}#")
         return self._known.get(uri)
 
     def _look_inside(self) -> None:
@@ -154,7 +155,7 @@ class Documents:
             found = self._known_document(uri)
             if found is not None and uri not in self._known:
                 with suppress(StructgenError):  # of its `$schema` or `$id`: nothing refers to it
-                    self._document(uri, found.contents, _dialect(found, dialect), f"{uri}#")
+                    self._document(uri, *_given(found, dialect, uri), f"{uri}#")
 
     def _metaschema(self, uri: str) -> Any:
         found = self._known_document(uri.rstrip("#")) or self._retrieved_document(uri.rstrip("#"))
@@ -201,6 +202,16 @@ def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
             schema = schema[step]
         path = path[depth:]
     return True
+
+
+def _given(
+    resource: referencing.Resource[Any], referring: Dialect, uri: str
+) -> tuple[Any, Dialect]:
+    """The schema of a document, one of draft 3 as draft 4 has it, and its dialect."""
+    stated = with_stated_draft(resource)
+    if is_draft_3(stated):
+        return as_draft_4(stated, f"{uri}#"), Dialect(4)
+    return resource.contents, _dialect(resource, referring)
 
 
 def with_stated_draft(resource: referencing.Resource[Any]) -> Any:

@@ -102,11 +102,11 @@ def dialect_of_draft(draft: int, at: str) -> Dialect:
     """A draft with all its vocabularies."""
     if draft < 4:
         raise UnsupportedSchemaError(
-            "draft 3 of JSON Schema is not enforced",
+            "a subschema of draft 3 within a schema of another draft is not enforced",
             keyword="$schema",
             location=at,
             expected="draft 4, 6, 7, 2019-09 or 2020-12",
-            hint="rewrite the schema for a later draft",
+            hint="make it a document of its own, and refer to it",
         )
     return Dialect(draft)
 

@@ -623,13 +623,13 @@ def test_what_a_vocabulary_requires_is_never_passed_over(vocabularies: Any, sche
     assert caught.value.location in ("#/$schema", "#/format")
 
 
-def test_draft_3_documents_are_refused_however_they_are_given() -> None:
-    """By `$schema` or by the specification of the Resource."""
-    for contents in ({}, {"$schema": "http://json-schema.org/draft-03/schema#"}):
-        resource = referencing.jsonschema.DRAFT3.create_resource(contents)
-        registry = referencing.Registry[Any]().with_resource(AT + "three", resource)
-        with pytest.raises(UnsupportedSchemaError, match="draft 3"):
-            compiled({"$ref": AT + "three"}, registry)
+def test_draft_3_is_refused_within_a_schema_of_another_draft() -> None:
+    """Only whole documents of draft 3 are rewritten."""
+    inner = {"$schema": "http://json-schema.org/draft-03/schema#", "divisibleBy": 2}
+    with pytest.raises(UnsupportedSchemaError, match="draft 3") as caught:
+        compiled({"items": inner})
+    assert caught.value.keyword == "$schema"
+    assert caught.value.location == "#/items/$schema"
 
 
 def test_schemas_without_foreign_references_load_no_metaschemas() -> None:

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+import referencing
+import referencing.jsonschema
 from hypothesis import given
 
 import structgen as sg
@@ -126,11 +128,25 @@ def test_a_refused_schema_gets_a_full_report() -> None:
     assert (cost.alternatives, cost.shortest) == (1, 1)
 
 
-def test_an_old_draft_is_refused_and_still_reported() -> None:
-    """Draft 3 does not compile, but its keywords are looked at as those of the default draft."""
-    report = sg.support({"$schema": "http://json-schema.org/draft-03/schema#", "type": "strong"})
+def test_a_draft_that_is_refused_is_still_reported() -> None:
+    """Where a vocabulary is required that nobody knows, keywords are read as by default."""
+    uri = "http://example.com/meta"
+    core = "https://json-schema.org/draft/2020-12/vocab/core"
+    metaschema = {"$id": uri, "$vocabulary": {core: True, "http://example.com/own": True}}
+    resource = referencing.jsonschema.DRAFT202012.create_resource(metaschema)
+    registry = referencing.Registry[Any]().with_resource(uri, resource)
+    report = sg.support(sg.JsonSchema({"$schema": uri, "type": "strong"}, registry=registry))
     assert [s.keyword for _, s in report.with_status("refused")] == ["$schema"]
     assert [s.keyword for _, s in report.with_status("broken")] == ["type"]
+
+
+def test_a_schema_of_draft_3_is_reported_as_one_of_draft_4() -> None:
+    """That is what is enforced of it."""
+    uri = "http://json-schema.org/draft-03/schema#"
+    report = sg.support({"$schema": uri, "divisibleBy": 2, "extends": {"properties": {}}})
+    assert report.draft == 4
+    found = {support.keyword for node in report.nodes for support in node.keywords}
+    assert found == {"$schema", "multipleOf", "allOf", "properties"}
 
 
 def test_each_broken_keyword_is_named() -> None:
