@@ -217,7 +217,7 @@ def _closed_under_conjunction(
     location: Where,
 ) -> tuple[AltT, ...]:
     """All alternatives, and all conjunctions of them that evaluate more than their parts."""
-    found = list(alternatives)
+    found = dict.fromkeys(alternatives)
     sets = {frozenset((a,)) for a in alternatives}
     todo = [(a, frozenset((a,))) for a in alternatives]
     while todo:
@@ -230,8 +230,8 @@ def _closed_under_conjunction(
                 continue
             sets.add(bigger)
             more = merge(merged, other)
-            if more is not None:
-                found.append(more)
+            if more is not None and more not in found:
+                found[more] = None
                 todo.append((more, bigger))
                 check_alternative_count(len(found), location)
     return tuple(found)

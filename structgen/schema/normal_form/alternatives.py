@@ -23,6 +23,7 @@ from structgen.schema.normal_form.forms import (
 )
 from structgen.util.cancellation import checkpoint
 
+NO_ITEMS = ArrayAlt(most=0, evaluated=None)  # the empty array, of which all items are evaluated
 MAX_COMPARED = 1000  # alternatives that are compared with each other
 
 AltT = TypeVar("AltT", ArrayAlt, ObjectAlt)
@@ -61,12 +62,21 @@ def conjoin_arrays(a: ArrayAlt, b: ArrayAlt) -> ArrayAlt | None:
         None if None in {a.evaluated, b.evaluated} else max(a.evaluated or 0, b.evaluated or 0),
         tuple(dict.fromkeys(a.evaluated_where + b.evaluated_where)),
     )
-    if merged.most is not None and merged.least > merged.most:
-        return None
     if merged.unique and merged.repeated:
         return None
-    heads = min(merged.least, merged.prefix + 1)
-    return None if any(contradictory(merged.child(i)) for i in range(heads)) else merged
+    return _without_impossible_items(merged)
+
+
+def _without_impossible_items(a: ArrayAlt) -> ArrayAlt | None:
+    """An alternative of arrays that end before the first item that clearly nothing fits."""
+    impossible = next((i for i in range(a.prefix + 1) if contradictory(a.child(i))), None)
+    most = _most(a.most, impossible)
+    if most is not None and a.least > most:
+        return None
+    if most == 0:
+        wanted = a.repeated or any(counted.least for counted in a.contains)
+        return None if wanted else NO_ITEMS
+    return a if most == a.most else replace(a, most=most)
 
 
 def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:

@@ -315,7 +315,7 @@ class ClauseMatcher(ObjectMatcher):
         if at.pending or len(at.open_clauses) == len(self.alt.clauses):
             return self
         wanted = frozenset(at.open_clauses)
-        found = next((m for m in self._siblings if wanted.issubset(m.alt.clauses)), None)
+        found = next((m for m in self._siblings if wanted <= m.clauses), None)
         return self if found is None or not self._knows_enough_for(found, at) else found
 
     def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:

@@ -379,6 +379,7 @@ class ClauseIndex:
     """
 
     def __init__(self, clauses: tuple[Clause, ...], omissions: Omissions) -> None:
+        self._clauses = clauses
         self.by_key: dict[str, list[Clause]] = {}
         for clause in clauses:
             for key in clause.by_key:
@@ -401,14 +402,15 @@ class ClauseIndex:
             near = dict.fromkeys(self.by_key.get(key, ()))
             todo = [*near]
             seen: set[str] = {key}
-            while todo:
+            while todo and len(near) < len(self._clauses):
                 keys = todo.pop().by_key.keys() - seen
                 seen |= keys
                 fresh = [c for k in keys for c in self.by_key[k] if c not in near]
                 near.update(dict.fromkeys(fresh))
                 todo += fresh
-            found = tuple(near)
-            self._near.update(dict.fromkeys(seen & self.named, found))
+            all_near = len(near) == len(self._clauses)
+            found = self._clauses if all_near else tuple(near)
+            self._near.update(dict.fromkeys(self.named if all_near else seen & self.named, found))
             self._near[key] = found
         return found
 

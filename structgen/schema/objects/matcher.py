@@ -28,7 +28,7 @@ from structgen.regular.regex import (
 from structgen.regular.words import WordRange, is_spellable, word_range
 from structgen.schema.normal_form.expressions import TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.finite_values import FiniteValues
-from structgen.schema.normal_form.forms import ObjectAlt
+from structgen.schema.normal_form.forms import Clause, ObjectAlt
 from structgen.schema.normal_form.logic import group_child
 from structgen.schema.normal_form.progress import (
     CostOf,
@@ -80,6 +80,11 @@ class ObjectMatcher:
             parts = [group_child(group, key) for group in groups]
             found = self._children[key] = conjoin(*parts) if parts else TRUE
         return found
+
+    @cached_attribute
+    def clauses(self) -> frozenset[Clause]:
+        """The clauses of the alternative."""
+        return frozenset(self.alt.clauses)
 
     @cached_attribute
     def _groups_about_all(self) -> list[int]:

@@ -77,6 +77,9 @@ SCHEMAS: list[Any] = [
     {"contains": {"type": "integer"}, "unevaluatedItems": {"type": "string"}},
     {"anyOf": [{"prefixItems": [{"const": 1}]}, {"prefixItems": [True, {"const": "a"}]}],
      "unevaluatedItems": False},
+    {"anyOf": [{"prefixItems": [{"const": 1}, True]}, {"prefixItems": [{"const": 2}]},
+               {"prefixItems": [{"const": "a"}], "contains": {"const": "b"}}],
+     "unevaluatedItems": {"type": "string"}},
     {"type": "object", "properties": {"a": ANIMAL, "b": ANIMAL}, "minProperties": 1,
      "not": {"properties": {"a": {"const": "cat"}, "b": {"const": "dog"}}}},
     {"type": "object", "additionalProperties": {"enum": [1, 2]}, "maxProperties": 2,
@@ -208,6 +211,25 @@ def test_many_overlapping_branches_stay_apart() -> None:
     decide = json_decider({"$schema": DIALECTS[2020], **schema})
     texts = [b'{"kind":"k3"}', b'{"kind":"k3","x3":"a"}', b'{"kind":"z"}', b"{}", b'{"x3":"a"}']
     laws.accepts_exactly(constraint, texts, decide)
+
+
+def test_items_that_no_value_fits_end_an_array() -> None:
+    """So tuples that begin differently have one array in common, not one for each set of them."""
+    tuples = [{"prefixItems": [{"const": f"a{i}"}, *[{}] * (i % 3)]} for i in range(40)]
+    schema = {"type": "array", "anyOf": tuples, "unevaluatedItems": {"type": "integer"}}
+    engine = sg.JsonSchema(schema, property_order="any", whitespace="compact").automaton()
+    assert isinstance(engine, Engine)
+    at, _ = engine.run(engine.start, b"[")
+    frame = engine.frame_at(at & 0xFFFFFFFF)
+    assert isinstance(frame, JsonFrame)
+    assert len(frame.threads) <= len(tuples) + 1
+    constraint = sg.compile(
+        sg.JsonSchema(schema, property_order="any", whitespace="compact"), BYTES
+    )
+    texts = [json.dumps(v, separators=(",", ":")) for v in ([], ["a1", "x", 2], ["a0", "x"], ["b"])]
+    laws.accepts_exactly(
+        constraint, [t.encode() for t in texts], json_decider({"$schema": DIALECTS[2020], **schema})
+    )
 
 
 def test_work_beyond_the_limits_is_refused_by_name() -> None:
