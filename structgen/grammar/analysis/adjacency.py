@@ -36,6 +36,7 @@ from structgen.util.cancellation import checkpoint
 MOST_SAMPLES = 1 << 12  # texts of a terminal
 TERMINALS = 16  # of which texts are listed at once, as a rule
 LEFTS = 64  # sets of lookaheads that texts are tried with in a unit of work
+MANY_DOUBTS = 64  # terminals that are looked at together
 LOOKAHEADS_PER_UNIT = 1000  # that are put into a set, or compared, in a unit of work
 SEPARATORS = (b" ", b"\n", b"\t", b"\r\n", b"\r")
 
@@ -667,11 +668,33 @@ class _Texts:
         key = (left, terminal)
         if key not in self._tried:
             checkpoint((len(self._tried) % 8 == 0) + len(left) // LOOKAHEADS_PER_UNIT)
-            if terminal not in self._every:
-                self._every[terminal] = self._rows(terminal, MOST_SAMPLES)
             columns = self._columns_of(left)
-            self._tried[key] = any(row[columns].all() for row in self._every[terminal])
+            self._tried[key] = any(row[columns].all() for row in self._of_one(terminal))
         return self._tried[key]
+
+    def that_suit(self, left: Left) -> int:
+        """`one_suits` of all terminals, as a bit mask."""
+        checkpoint()
+        (rows, owners), columns = self._of_all, self._columns_of(left)
+        found = np.zeros((1, self._of._end_words), np.uint64)
+        bounds = np.array([0, len(columns)], np.int32)
+        listed = np.array(columns, np.int32)
+        kernels("grammar.terminals").suiting(rows, owners, bounds, listed, found)
+        return _as_int(found)
+
+    @cached_property
+    def _of_all(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+        """uint8[k, lookaheads]: which ones texts satisfy; int32[k]: the terminal of each row."""
+        found = [self._of_one(i) for i in range(len(self._spaces))]
+        owners = np.repeat(np.arange(len(found), dtype=np.int32), [*map(len, found)])
+        rows = np.array([*chain.from_iterable(found)], np.uint8)
+        return rows.reshape(len(owners), len(self._columns)), owners
+
+    def _of_one(self, terminal: int) -> list[Flags]:
+        """The rows of all texts of a terminal."""
+        if terminal not in self._every:
+            self._every[terminal] = self._rows(terminal, MOST_SAMPLES)
+        return self._every[terminal]
 
     def _columns_of(self, left: Left) -> list[int]:
         return [self._columns[lookahead] for lookahead in left]
@@ -709,8 +732,12 @@ class _Follows:
         matter which others can.
         """
         found, end = self.at_once(tail), 1 << self._of._count
-        ways = self._ways_behind(tail)
-        for i in ones(wanted & ~found & ~end):
+        ways, doubts = self._ways_behind(tail), wanted & ~found & ~end
+        if doubts.bit_count() > MANY_DOUBTS:
+            for left in ways:
+                found |= self._texts.that_suit(left)
+            return found & wanted
+        for i in ones(doubts):
             if any(self._texts.one_suits(left, i) for left in ways):
                 found |= 1 << i
             elif all_or_none:

@@ -134,6 +134,7 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
         return grammar
     follow, _ = follow_sets(grammar, numbers)
     first = cache(lambda j: _first(listed[j]))
+    begins_of = cache(lambda some: _all_of([first(j) for j in ones(some)]))
     ignored = sum(1 << numbers[name] for name in grammar.ignore)
     terminals = dict(grammar.terminals)
     for i, terminal in enumerate(listed):
@@ -142,7 +143,7 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
         behind = follow[i] | ignored
         if ignored >> i & 1:
             behind = (1 << len(listed)) - 1
-        begins = [first(j) for j in ones(behind)]
+        begins = begins_of(behind)
         if _is_apart(_alphabet(terminal.longer), begins) or (
             is_large(terminal.language)
             and _is_apart(_continuing(alt(terminal.language, terminal.longer)), begins)
@@ -151,9 +152,15 @@ def _with_free_terminals(grammar: Grammar) -> Grammar:
     return replace(grammar, terminals=terminals)
 
 
-def _is_apart(some: CharSet | None, others: list[CharSet | None]) -> bool:
-    """Whether characters are not among any of others, which may be unknown."""
-    return some is not None and not any(other is None or some & other for other in others)
+def _is_apart(some: CharSet | None, others: CharSet | None) -> bool:
+    """Whether characters are not among others; False where either are unknown."""
+    return some is not None and others is not None and not some & others
+
+
+def _all_of(sets: list[CharSet | None]) -> CharSet | None:
+    """The characters of some sets together, None where one is unknown."""
+    known = [one for one in sets if one is not None]
+    return union_all(known) if len(known) == len(sets) else None
 
 
 def _first(terminal: Terminal) -> CharSet | None:
@@ -176,8 +183,7 @@ def _alphabet(language: Regex) -> CharSet | None:
             return _alphabet(language.body)
         case Concat() | Alt():
             parts = language.parts if isinstance(language, Alt) else language.parts_in_order
-            found = [_alphabet(part) for part in parts]
-            return None if None in found else union_all([c for c in found if c is not None])
+            return _all_of([_alphabet(part) for part in parts])
         case SubAutomaton() if (whole := _all_that_matches(language)) is not None:
             return _alphabet(whole)
     return NONE if language is EPSILON else None
@@ -320,7 +326,7 @@ def _runs_on(language: Concat) -> bool:
         part, rest = rest.head, rest.tail
         if part.longest == INFINITE:
             begins = union_all([chars for chars, _ in rest.moves()])
-            if not _is_apart(_continuing(part), [begins]):
+            if not _is_apart(_continuing(part), begins):
                 return True
     return False
 

@@ -42,6 +42,18 @@ def adjacency_of(text: str, monkeypatch: pytest.MonkeyPatch) -> Adjacency:
 
 
 @pytest.mark.parametrize("text", [NAMES, LETTERS, SIGNS, JSON])
+def test_terminals_are_looked_at_one_by_one_or_all_at_once(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where many are in doubt, all of their texts are tried in one go, with the same outcome."""
+    adjacency = adjacency_of(text, monkeypatch)
+    one_by_one = adjacency.can_follow(), adjacency.is_safe()
+    monkeypatch.setattr(module, "MANY_DOUBTS", 0)
+    assert (adjacency.can_follow() == one_by_one[0]).all()
+    assert adjacency.is_safe() == one_by_one[1]
+
+
+@pytest.mark.parametrize("text", [NAMES, LETTERS, SIGNS, JSON])
 def test_looking_at_little_finds_what_looking_at_all_does(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,3 +82,16 @@ def test_texts_of_all_terminals_are_those_of_each(monkeypatch: pytest.MonkeyPatc
             adjacency._tables.next, adjacency._ends, mine.start, texts, seen
         )
         assert (adjacency._samples(i) == texts[:count]).all()
+
+
+def test_hundreds_of_terminals_that_may_be_longer_are_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may be followed by any other one, of which the first text would make it longer."""
+    words = [f"{a}{b}{c}" for a in "abcdef" for b in "ghijk" for c in "lmnop"]
+    lines = [f"T{i}: /{word}[0-9]+[a-z]*/" for i, word in enumerate(words)]
+    listed = " | ".join(f"T{i}" for i in range(len(words)))
+    monkeypatch.delattr(module._Texts, "one_suits")
+    automaton = sg.Lark("\n".join([f"start: ({listed})+", *lines])).automaton()
+    at, _ = automaton.run(automaton.start, b"agl0")
+    assert automaton.next_bytes(at) == [*b"0123456789abcdefghijklmnopqrstuvwxyz"]
