@@ -31,6 +31,7 @@ ROWS: list[tuple[int, str]] = [
 ]
 INSIDE: list[tuple[int, str]] = [
     (combination.MAX_MULTIPLIED, "multiplied out up to {} alternatives"),
+    (combination.MAX_SUMMED, "or {} where clauses cannot express some"),
     (combination.MAX_DISTRIBUTED, "up to {} clauses"),
     (matcher.MAX_SPLITTING, "more than {} patterns"),
     (clauses.LATER_TRIES, "a member after which {} steps"),

@@ -4,7 +4,9 @@ Alternatives of arrays are multiplied out at once. Those of objects are kept as 
 *choice* of alternatives for each union, until somebody looks at them. If multiplying out would give
 more than MAX_MULTIPLIED alternatives, choices become clauses instead (`as_clauses`), by the law of
 distribution: a union of conjunctions of literals is a conjunction of disjunctions of them. So ten
-unions of two branches are ten clauses in one alternative, and not a thousand alternatives.
+unions of two branches are ten clauses in one alternative, and not a thousand alternatives. Where
+some choices cannot be clauses, and thus multiply anyway, the others do so, too, if they exclude
+each other so much that few alternatives come of it (`_summed`).
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ from structgen.util.cancellation import checkpoint
 
 MAX_ALTERNATIVES = 4096  # per JSON type of one normal form
 MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without clauses
+MAX_SUMMED = 32  # the same where others multiply, and no more come of it than all choices have
 MAX_DISTRIBUTED = 64  # clauses that one choice may become
 
 Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
@@ -303,6 +306,11 @@ def _multiplied(choices: tuple[Choice, ...], location: Where) -> Choice:
         else:
             clauses += found
             evaluated += (a.evaluated for a in possible[:1])  # all of them evaluate the same keys
+    if others and clauses and sum(len(choice) - 1 for choice in choices) < MAX_SUMMED:
+        try:
+            return _summed(choices, location)
+        except BudgetError:
+            pass
     joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=alt(*evaluated)))
     if joined is None:
         return ()
@@ -313,6 +321,20 @@ def _product(choices: tuple[Choice, ...], location: Where, most: int) -> Choice:
     """The choices multiplied out. Raises BudgetError for more than `most` alternatives."""
     found = choices[0]
     for choice in choices[1:]:
+        found = _conjoin_alternatives(found, choice, conjoin_objects, location, most)
+    return found
+
+
+def _summed(choices: tuple[Choice, ...], location: Where) -> Choice:
+    """The choices multiplied out, if that gives no more alternatives than all of them have.
+
+    So it is with conditions on a tag: each constant leaves the branches of one. Alternatives that
+    have no clauses are read much faster. Raises BudgetError otherwise.
+    """
+    found = choices[0]
+    most = len(found)
+    for choice in choices[1:]:
+        most += len(choice)
         found = _conjoin_alternatives(found, choice, conjoin_objects, location, most)
     return found
 

@@ -106,6 +106,22 @@ EACH_OTHER = [
         "then": on("b", properties={"x": TWO}),
     },
 ]
+UNDER_TAGS = [
+    {
+        "if": {"properties": {"tag": {"const": x}}},
+        "then": {
+            "properties": {"tag": {}, x: WHOLE, "url": TEXT, "path": TEXT, "md": {}, "sha": {}},
+            "additionalProperties": False,
+            **(
+                {"oneOf": [{"required": ["url"]}, {"required": ["path"]}]}
+                if x in "abcd"
+                else {"required": [x]}
+            ),
+            "dependentSchemas": {"url": {"anyOf": [{"required": ["md"]}, {"required": ["sha"]}]}},
+        },
+    }
+    for x in LETTERS[:8]
+]
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "either of two, twelve times": (
         {"allOf": EITHER},
@@ -320,6 +336,14 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             {"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1, "y": 1}, "b": {"x": 2, "y": 1}},
         ],
     ),
+    "conditions on a tag, under which are unions": (
+        {"allOf": UNDER_TAGS, "properties": {"tag": {"enum": LETTERS[:8]}}, "required": ["tag"]},
+        [
+            {"tag": "a", "url": "x"}, {"tag": "b", "url": "x", "md": 1, "b": 1}, {"tag": "b"},
+            {"tag": "b", "url": "x", "md": 1, "a": 1}, {"tag": "c", "path": "x"}, {"tag": "h"},
+            {"tag": "e", "e": 1, "sha": 2}, {"tag": "e", "e": 1}, {"tag": "d", "url": "", "md": 1},
+        ],
+    ),
     "each version asks for one key more": (
         {
             "required": ["version"],
@@ -477,6 +501,11 @@ def test_a_value_is_read_against_each_branch_once() -> None:
 
 def alternatives(schema: Any) -> int:
     """How many alternatives objects have in the normal form of a schema."""
+    return len(objects_of(schema))
+
+
+def objects_of(schema: Any) -> Any:
+    """These alternatives."""
     options = JsonSchema(schema, property_order="any")
     schemas = Schemas(
         options.schema,
@@ -486,7 +515,14 @@ def alternatives(schema: Any) -> int:
         natural=False,
         registry=None,
     )
-    return len(schemas.normal_form(schemas.root).objects)
+    return schemas.normal_form(schemas.root).objects
+
+
+def test_alternatives_of_which_few_are_possible_have_no_clauses() -> None:
+    """Where some unions multiply anyway, those do, too, that a tag decides about."""
+    schema = {**CASES["conditions on a tag, under which are unions"][0], "type": "object"}
+    assert 8 < alternatives(schema) <= combination.MAX_SUMMED
+    assert not any(o.clauses for o in objects_of(schema))
 
 
 @pytest.mark.parametrize("size", [10, 20, 40])
