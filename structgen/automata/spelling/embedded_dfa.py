@@ -46,8 +46,9 @@ from structgen.regular.lazy_dfa.automaton import (
     is_prepared,
     side_by_side,
     vector_automaton,
+    without_bounds,
 )
-from structgen.regular.lazy_dfa.counters import LengthAutomaton, without_counters
+from structgen.regular.lazy_dfa.counters import LengthAutomaton
 from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector
 from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
@@ -377,8 +378,8 @@ def unbounded_form(state: LexState) -> LexState:
     language = _language(state)
     if language is None:
         return _far_form(state)[0]
-    found = without_counters(language)
-    return state if found is None else _with(state, found[0])
+    found = without_bounds(language)
+    return state if found is None else _with(state, found)
 
 
 def half_form(state: LexState, place: int) -> LexState:

@@ -42,7 +42,7 @@ import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, cast
 
@@ -279,10 +279,11 @@ def explore_ahead(regex: Regex) -> int:
     within = alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ()
     count = sum(explore_ahead(part) for part in within if isinstance(part, And))
     parts = regex.parts if isinstance(regex, And) else (regex,) if isinstance(regex, Alt) else ()
-    prepared = [_cache.prepared(found) for part in parts for found in _cache.pinned_in(part)]
+    about = [part.body if isinstance(part, Not) else part for part in parts]
+    prepared = [_cache.prepared(found) for part in about for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
-    less = any(isinstance(part, Not) and not part.body.plain for part in parts)
-    costly = less or bool(prepared) or numbers or has_halves(regex)
+    rare = has_halves(regex) or not all(part.plain for part in about)
+    costly = rare or bool(prepared) or numbers
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return count
@@ -385,9 +386,20 @@ def _built(regex: Regex) -> RegexAutomaton:
     return found
 
 
+def without_bounds(regex: Regex) -> Regex | None:
+    """The expression behind `RegexAutomaton.unbounded`; None if there are no bounds to drop."""
+    found = _bare(regex)
+    return None if found is None else found[0]
+
+
+def _bare(regex: Regex) -> tuple[Regex, int] | None:
+    """`without_counters` of an expression as its automaton reads it."""
+    return without_counters(_simplified(regex) if without_words(regex) is None else regex)
+
+
 def _automaton_without_counters(regex: Regex) -> WithoutCounters | None:
     """The automaton of an expression without its far bounds; None where that gains nothing."""
-    rest, reach = without_counters(regex) or (None, 0)
+    rest, reach = _bare(regex) or (None, 0)
     found = None if rest is None or not reach else _with_distance_to_end(rest, regex)
     return None if found is None else WithoutCounters(found[0], reach - found[1])
 
@@ -434,6 +446,7 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
+    regex = _taken_apart(regex)
     if isinstance(regex, SubAutomaton) and not has_halves(regex):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
         return SteppedSubAutomaton(
@@ -463,12 +476,21 @@ def _less_words(language: Regex, others: Regex) -> LessWordsAutomaton:
     return LessWordsAutomaton(base, side)
 
 
+@lru_cache(maxsize=1024)
 def _simplified(regex: Regex) -> Regex:
     """The expression without what no text can need; ranges of numbers stay whole."""
     if _combines_numbers(regex):
         return regex
     regex = without_impossible_alternatives(regex)
     return regex if regex.plain else without_redundant_bounds(regex)
+
+
+def _taken_apart(regex: Regex) -> Regex:
+    """A union with a bound on the length as a union of intersections; others as they are."""
+    found = split_length_bound(regex)
+    if found is None or not isinstance(found[0], Alt):
+        return regex
+    return alt(*(intersect(part, found[1]) for part in found[0].parts))
 
 
 def has_halves(regex: Regex) -> bool:
@@ -479,22 +501,22 @@ def has_halves(regex: Regex) -> bool:
 def side_by_side(regex: Regex) -> list[Regex]:
     """What is read side by side where an expression has no table of states.
 
-    A format and its limit, or all that must hold beside it, or the alternatives of a union, the
-    plain ones as one; the format alone of its complement. Other expressions have none, nor has a
-    union of more than MOST_BESIDE.
+    A format and its limit, or all that must hold beside it, or the alternatives of a union, plain
+    ones beside others as one; the format alone of its complement. Other expressions have none, nor
+    has a union of more than MOST_BESIDE.
     """
     if has_halves(regex):
         halves = cast(Any, regex).state.halves
         return [half if isinstance(half, Regex) else sub_automaton(half) for half in halves]
     if (words := without_words(regex)) is not None:
         return [*words]
-    regex = _simplified(regex)
+    regex = _taken_apart(_simplified(regex))
     if isinstance(regex, Not) and unread(regex):
         return [regex.body]
-    if isinstance(regex, Alt) and not regex.plain:
-        plain = alt(*(part for part in regex.parts if part.plain))
+    if isinstance(regex, Alt):
+        plain = [part for part in regex.parts if part.plain]
         others = [part for part in regex.parts if not part.plain]
-        beside = [part for part in (plain, *others) if part.longest]
+        beside = [part for part in (alt(*plain), *others) if part.longest] if others else plain
         return beside if len(beside) <= MOST_BESIDE else []
     found = only_format(regex)
     if found is None or not isinstance(regex, And):
@@ -574,12 +596,12 @@ def _bounded(regex: Regex) -> RegexAutomaton | None:
     if isinstance(base, SteppedAutomaton):
         if least == 0 and not capped:
             return _chosen(rest)
-        if not tells_endings(base):
+        if not tells_endings(base) or isinstance(rest, Alt):
             return None
         return BesideAutomaton(base, LengthAutomaton(repeat_counts(ANY_CHAR, least, high)))
     if not isinstance(base, TableAutomaton):
         return None
-    bare = without_counters(regex)
+    bare = _bare(regex)
     counts_more = bare is not None and bare[0] is not rest  # counters that masks cannot ignore
     known: AllLengths | NearestEnds | None = None
     with base.lock:

@@ -402,6 +402,17 @@ class NearestEnds:
         self._explored_before = -1
         self._find_some_end(0)
 
+    def unbounded(self, at: int, left: int) -> Unbounded | None:
+        """State `at` of the base, where at most `left` characters may follow."""
+        free = left - self._wait
+        if free < 0:
+            return None
+        with self._base.lock:
+            self._update()
+            least = np.minimum(self._base.ahead(0, self._base.size).least, self._wait)
+            wanted = least.astype(np.int32), self._distances[:, self._k.UPPER].copy()
+        return Unbounded(self._base, at, free, left, wanted)
+
     @property
     def free(self) -> int:
         """See `AllLengths`, for the states that are known."""
@@ -509,9 +520,10 @@ class CounterAutomaton(TableAutomaton):
 
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
-        if self._known.longer is None:
-            return super().unbounded(state)
         at, size = self.states[state].tolist()
+        if isinstance(self._known, NearestEnds):
+            left = self._most - size
+            return super().unbounded(state) or self._known.unbounded(at, left)
         free, most, wait = self._known.free, self._most, self._known.longer[0]
         if size > free and (most >= 0 or size < self._low):
             return None  # an end within the bounds may be out of reach

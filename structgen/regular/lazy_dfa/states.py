@@ -25,7 +25,7 @@ from structgen.util.cancellation import checkpoint
 STATES_PER_UNIT = 4  # that are explored in a unit of work
 AT_ONCE = 64  # states whose moves are found together
 MOST_AT_ONCE = 256
-SPANS_AT_ONCE = 1 << 16  # the spans of these, at most: classes of letters have hundreds
+SPANS_AT_ONCE = 1 << 14  # the spans of these, at most: classes of letters have hundreds
 ANY_NUMBER = 255  # of characters, in `RegexAutomaton.often`
 ROOM = 64  # states for which there is room at first
 LOOK_AGAIN = 1.2  # growth of the explored states after which all are searched for loops again

@@ -28,6 +28,7 @@ LETTERS = {
     "uri-reference": "ab1:/[]?#%.@",
     "ipv4": "1250..",
     "duration": "PPT12HMWDYS",
+    "date-time": "2024-02-29T10:30:59.999Z+",
 }
 LENGTHS = [
     *[("regex", least, most) for least, most in ((0, 3), (1, 6), (4, 9), (2, 40), (3, None))],
@@ -269,6 +270,7 @@ def test_patterns_end_by_the_shortest_text_that_ends_them() -> None:
         ("ipv4", {"minLength": 12}),
         ("duration", {"minLength": 7}),
         ("duration", {"minLength": 7, "maxLength": 300}),
+        ("date-time", {"pattern": "^20", "maxLength": 30}),
         ("regex", {"pattern": "^/"}),
         ("regex", {"pattern": "^/.+/$"}),
         ("regex", {"pattern": r"^\^[^)]*\$$"}),

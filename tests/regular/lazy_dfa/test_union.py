@@ -12,7 +12,7 @@ from structgen.regular.expressions.nodes import Alt
 from structgen.regular.lazy_dfa.automaton import _built, automaton_of, side_by_side
 from structgen.regular.lazy_dfa.pairs.side_by_side import SideBySideAutomaton
 from structgen.regular.lazy_dfa.stepped import DerivedAutomaton
-from structgen.regular.regex import Regex, alt, matches
+from structgen.regular.regex import ANY_CHAR, Regex, alt, intersect, matches, repeat
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.regular.lazy_dfa.test_automaton import accepts, after, loops_are_safe
@@ -97,7 +97,36 @@ def test_a_state_stands_for_states_of_the_parts(names: tuple[str, ...]) -> None:
         assert automaton.ends[state] == any(part.ends[at] for _, part, at in found.states)
 
 
-def test_masks_of_a_union_hold_exactly_the_tokens_that_may_come() -> None:
+@pytest.mark.parametrize(
+    ("names", "more"),
+    [
+        (("hostname", "ipv4", "ipv6"), {}),
+        (("uri-reference", "iri"), {}),
+        (("uri-reference", "iri"), {"minLength": 4, "maxLength": 25}),
+        (("email", "uri-reference"), {"maxLength": 30}),
+    ],
+)
+def test_masks_of_a_union_hold_exactly_the_tokens_that_may_come(
+    names: tuple[str, ...], more: dict[str, int]
+) -> None:
     """They are joined from those of the parts."""
-    formats = [{"format": name} for name in ("hostname", "ipv4", "ipv6")]
-    masks_are_exact({"type": "string", "anyOf": formats}, "a-.:10x")
+    formats = [{"format": name} for name in names]
+    masks_are_exact({"type": "string", "anyOf": formats, **more}, "a-.:10x/@é")
+
+
+def test_alternatives_too_large_to_be_one_are_read_side_by_side() -> None:
+    """Each with the bound on the length of all."""
+    language = alt(format_built("uri-reference"), format_built("iri"))
+    for bounded in (language, intersect(language, repeat(ANY_CHAR, 0, 50))):
+        automaton = _built(bounded)
+        assert isinstance(automaton, SideBySideAutomaton)
+        for text in (
+            *TEXTS,
+            "//a/b?c",
+            "a:b",
+            "http://\u00e9.org/",
+            "a:" + "b" * 49,
+            "/\u00e9",
+            "/",
+        ):
+            assert accepts(automaton, text) == matches(bounded, text), text
