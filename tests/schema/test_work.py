@@ -237,7 +237,7 @@ def test_only_so_many_states_are_explored_ahead(monkeypatch: pytest.MonkeyPatch)
     """However many strings have a format with a length of its own; others when read."""
     asked: list[Any] = []
 
-    def explore(language: Any) -> int:
+    def explore(language: Any, **_: bool) -> int:
         asked.append(language)
         return schemas.MAX_AHEAD // 2
 

@@ -267,23 +267,24 @@ def _explore_along(automaton: RegexAutomaton, texts: Iterable[str]) -> None:
                 state = automaton.after(state, letter)
 
 
-def explore_ahead(regex: Regex) -> int:
+def explore_ahead(regex: Regex, *, estimated: bool = False) -> int:
     """Explore some states of an intersection whose states are costly. Returns how many.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
     or in a union, those of formats in halves, of numbers less other numbers, or unions of
     multiples. Where a length makes no difference for long, the states of the prepared language are
-    enough. What is found in Python counts SLOW times.
+    enough. What is found in Python counts SLOW times. estimated: estimates stand for a part of it.
     """
     numbers = _combines_numbers(regex)
     within = alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ()
-    count = sum(explore_ahead(part) for part in within if isinstance(part, And))
+    found_within = (explore_ahead(x, estimated=estimated) for x in within if isinstance(x, And))
+    count = sum(found_within)
     parts = regex.parts if isinstance(regex, And) else (regex,) if isinstance(regex, Alt) else ()
     about = [part.body if isinstance(part, Not) else part for part in parts]
     prepared = [_cache.prepared(found) for part in about for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
-    rare = has_halves(regex) or not all(part.plain for part in about)
-    costly = rare or bool(prepared) or numbers
+    less = any(isinstance(part, Not) and not part.body.plain for part in parts)
+    costly = estimated or less or bool(prepared) or numbers or has_halves(regex)
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return count

@@ -229,7 +229,8 @@ class Schemas(Subschemas):
         for atom, form in costly:
             try:
                 if explored < MAX_AHEAD:
-                    explored += explore_ahead(readable(form.string))
+                    read = readable(form.string)
+                    explored += explore_ahead(read, estimated=read is not form.string)
                 explore_ahead(form.number)
                 self._explore_keys(form)
             except BudgetError as error:
