@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.schema.arrays.matcher import ArrayMatcher
-from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory
+from structgen.schema.normal_form.expressions import Expr, conjoin, contradictory, implied
 from structgen.schema.normal_form.finite_values import FiniteValues
-from structgen.schema.normal_form.forms import ArrayAlt
+from structgen.schema.normal_form.forms import ArrayAlt, Contains
 from structgen.schema.normal_form.progress import CostOf, Transition, closing_cost
 from structgen.schema.values import Value
 from structgen.util.cached import cached_attribute
@@ -86,7 +86,7 @@ class ContainsMatcher(ArrayMatcher):
             room = c.most is None or have < c.most
             longer: list[tuple[Expr, Counts]] = []
             for child, found in choices:
-                claimed = conjoin(child, c.child)
+                claimed = _counted(child, c)
                 if matters and room and not self._is_plainly_empty(claimed):
                     longer.append((claimed, (*found, have + 1)))
                 if not matters:
@@ -129,7 +129,7 @@ class ContainsMatcher(ArrayMatcher):
         counts, observed = [*at.counts], dict[int, Expr]()
         for i, c in enumerate(self.alt.contains):
             if at.read >= c.start and counts[i] < c.least:
-                counted = conjoin(child, c.child)
+                counted = _counted(child, c)
                 if counted == child:
                     counts[i] += 1
                 elif not self._is_plainly_empty(counted):
@@ -271,3 +271,8 @@ class ContainsMatcher(ArrayMatcher):
                     seen.add(then)
                     todo.append(then)
         return False
+
+
+def _counted(child: Expr, contains: Contains) -> Expr:
+    """What an item must fit that is `child` and is counted; `child` where any such item is."""
+    return child if implied(child, contains.child) else conjoin(child, contains.child)

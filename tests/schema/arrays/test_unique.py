@@ -224,6 +224,17 @@ def test_words_of_a_list_are_ticked_off() -> None:
     assert constraint.allowed_bytes(state) & {*b"],"} == {*b"]"}
 
 
+def test_branches_that_list_other_words_are_not_counted_one_by_one() -> None:
+    """An item of one list is in no other list, so it is no choice which of them it is not in."""
+    lists = [[f"{i}{letter}" for letter in "abc"] for i in range(12)]
+    array = {"type": "array", "uniqueItems": True, "maxItems": 25}
+    spec = sg.JsonSchema({"oneOf": [array | {"items": {"enum": words}} for words in lists]})
+    sg.check(spec, ["3a", "3c"])
+    for wrong in (["3a", "3a"], ["3a", "4a"], []):
+        with pytest.raises(sg.errors.ValidationError):
+            sg.check(spec, wrong)
+
+
 # -- what is kept -------------------------------------------------------------------------------
 
 
