@@ -17,7 +17,15 @@ from structgen.regular.expressions.base import INFINITE
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.automaton import automaton_of
 from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
-from structgen.regular.regex import ANY_CHAR, Regex, intersect, matches, repeat, sub_automaton
+from structgen.regular.regex import (
+    ANY_CHAR,
+    Regex,
+    intersect,
+    matches,
+    readable,
+    repeat,
+    sub_automaton,
+)
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
 from tests.helpers.automata import state_after
@@ -308,3 +316,12 @@ def masks_are_exact(schema: dict[str, Any], letters: str) -> None:
             if not allowed:
                 break
             state = constraint.advance(state, rnd.choice(allowed))
+
+
+def test_a_common_text_is_looked_for_where_an_end_may_be_near() -> None:
+    """Also of a language that is too large to know how far its ends are."""
+    both = readable(intersect(format_built("idn-email"), format_built("regex")))
+    automaton = beside(both)
+    for text, fits in {"a@b.c": True, "(a)@b": False, "a+@b": True, "+a@b": False}.items():
+        state = state_after(automaton, text)
+        assert (state >= 0 and bool(automaton.ends[state])) == fits, text

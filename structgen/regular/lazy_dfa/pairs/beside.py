@@ -58,6 +58,7 @@ class BesideAutomaton(PairAutomaton):
         self._format: SteppedAutomaton | None = base if base.closing else None
         self._counts = side if isinstance(side, LengthAutomaton) else None
         self._waits = self._fillers = np.zeros(0, np.int64)
+        self._ahead = np.zeros(0, np.int64)  # where `_waits` are not known, lower bounds on them
         # see `_write_undemanding`
         self._undemanding = self._wide = np.zeros(0, np.bool_)
         self._filler = -1  # a class of characters that fill a text up
@@ -334,13 +335,22 @@ class BesideAutomaton(PairAutomaton):
         if self._counts is not None:
             low, high = self._counts.left(beside)
             return max(least, low) if least <= high else INFINITE
-        return max(least, int(self._waits[beside]) if len(self._waits) else 0)
+        return max(least, self._wait(beside))
+
+    def _wait(self, beside: int) -> int:
+        """A lower bound on the characters with which a text ends from a state of a pattern."""
+        if len(self._waits):
+            return int(self._waits[beside])
+        if beside >= len(self._ahead) and isinstance(self._side, TableAutomaton):
+            with self._side.lock:
+                self._ahead = self._side.ahead(0, self._side.size).least
+        return int(self._ahead[beside]) if beside < len(self._ahead) else 0
 
     def _likely(self, pair: Pair) -> int:
         """How far an end likely is, if first the format and then the pattern is to be ended."""
         at, beside = self._halves(pair)
         least, surely = self._base.reach(at)
-        return min(2 * least, surely) + (int(self._waits[beside]) if len(self._waits) else 0)
+        return min(2 * least, surely) + self._wait(beside)
 
     def _search(self, start: Pair) -> int:
         """Search for an end, those pairs first that seem near one; note all distances on the way.
