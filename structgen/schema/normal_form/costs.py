@@ -23,7 +23,9 @@ from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Row, Text
 from structgen.automata.lexer.shortest_paths import ends
 from structgen.errors import BudgetError
-from structgen.regular.regex import Regex, matches, readable, shortest
+from structgen.regular.expressions.nodes import Alt, And
+from structgen.regular.numbers.language import constraints_of
+from structgen.regular.regex import EMPTY, Regex, matches, readable, shortest
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, children_of
 from structgen.schema.normal_form.progress import CostOf
@@ -33,6 +35,12 @@ from structgen.util.json_pointer import location
 
 MAX_NESTED = 20  # levels of normal forms that `surely_satisfiable` descends
 MAX_REACHED = 2000  # normal forms looked at by `reaches`
+SHORT_NUMBERS = [  # all of one character and of two, and some of three
+    *map(str, range(10)),
+    *(f"-{digit}" for digit in range(10)),
+    *map(str, range(10, 100)),
+    *(f"{digit}.{tenth}" for digit in range(10) for tenth in range(1, 10)),
+]
 SHORTEST = 2  # bytes of an empty array or object without a gap in it
 
 
@@ -285,7 +293,12 @@ def _may_hold_nothing(alt: ArrayAlt) -> bool:
 @lru_cache(maxsize=1024)
 def _digits(language: Regex) -> int | None:
     """Characters of the shortest number of a language."""
-    number = "0" if matches(language, "0") else shortest(language)
+    if language is EMPTY:
+        return None
+    # a search takes long where values are excluded, or several conditions are about multiples
+    combined = isinstance(language, Alt | And) and constraints_of(language) is None
+    few = SHORT_NUMBERS if combined else SHORT_NUMBERS[:1]
+    number = next((text for text in few if matches(language, text)), None) or shortest(language)
     return None if number is None else len(number)
 
 

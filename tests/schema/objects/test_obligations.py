@@ -17,6 +17,7 @@ import structgen as sg
 from structgen.automata.pushdown.engine import Engine
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.schema.machine.frames import JsonFrame
+from structgen.schema.normal_form import costs
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
 
@@ -263,3 +264,27 @@ def test_what_is_asked_twice_is_no_alternative_of_its_own() -> None:
     texts += [text.replace('"a":"x",', "").replace('"c":"x",', "") for text in texts]
     decide = json_decider({"$schema": DIALECTS[2020], **schema})
     laws.accepts_exactly(constraint, [text.encode() for text in texts], decide)
+
+
+@pytest.mark.parametrize(
+    ("schema", "size"),
+    [
+        ({"type": "number", "not": {"type": "integer"}, "minimum": 2}, 3),
+        ({"type": "number", "allOf": [{"not": {"multipleOf": 2}}, {"not": {"multipleOf": 3}}]}, 1),
+        ({"type": "integer", "not": {"anyOf": [{"minimum": -3}, {"multipleOf": 2}]}}, 2),
+        ({"type": "number", "not": {"anyOf": [{"maximum": 9}, {"const": 10}]}}, 2),
+    ],
+)
+def test_short_numbers_are_found_without_a_search(
+    schema: Any, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search takes long where several conditions are about multiples and single values."""
+    spec = sg.JsonSchema(schema, whitespace="compact")
+    constraint = sg.compile(spec, BYTES)
+    assert len(constraint.shortest_completion(constraint.start)) == size
+    monkeypatch.setattr(costs, "shortest", None)
+    costs._digits.cache_clear()
+    constraint = sg.compile(
+        sg.JsonSchema(schema, whitespace="compact", property_order="any"), BYTES
+    )
+    assert len(constraint.shortest_completion(constraint.start)) == size
