@@ -453,7 +453,7 @@ class JsonMachine(Machine[JsonFrame]):
         threads, alone = frame.threads, len(frame.threads) == 1
         matcher, progress = threads[0].matcher, threads[0].progress
         # where only the class of an unnamed key matters, the engine refuses keys that come twice
-        by_class = all(t.matcher.depends_on_class_only(t.progress, alone=alone) for t in threads)
+        by_class = all(t.matcher.depends_on_class_only for t in threads)
         key_classes: list[KeyClass] = []
         languages: dict[Regex, None] = {}
         if by_class:

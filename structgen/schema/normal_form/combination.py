@@ -293,22 +293,24 @@ def _multiplied(choices: tuple[Choice, ...], location: Where) -> Choice:
             base = _conjoin_alternatives(base, choice, conjoin_objects, location)
     if not base:
         return ()
+    left = [
+        tuple(a for a in choice if conjoin_objects(base[0], a) is not None)
+        for choice in choices
+        if len(choice) > 1
+    ]
     others: list[Choice] = []
     clauses: list[Clause] = []
     evaluated: list[Regex] = []
-    for choice in choices:
-        if len(choice) == 1:
-            continue
-        possible = tuple(a for a in choice if conjoin_objects(base[0], a) is not None)
+    for possible in left:
         found = as_clauses(possible)
         if found is None:
             others.append(possible)
         else:
             clauses += found
             evaluated += (a.evaluated for a in possible[:1])  # all of them evaluate the same keys
-    if others and clauses and sum(len(choice) - 1 for choice in choices) < MAX_SUMMED:
+    if others and clauses and sum(len(choice) - 1 for choice in left) < MAX_SUMMED:
         try:
-            return _summed(choices, location)
+            return _summed([base, *left], location)
         except BudgetError:
             pass
     joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=alt(*evaluated)))
@@ -325,7 +327,7 @@ def _product(choices: tuple[Choice, ...], location: Where, most: int) -> Choice:
     return found
 
 
-def _summed(choices: tuple[Choice, ...], location: Where) -> Choice:
+def _summed(choices: list[Choice], location: Where) -> Choice:
     """The choices multiplied out, if that gives no more alternatives than all of them have.
 
     So it is with conditions on a tag: each constant leaves the branches of one. Alternatives that

@@ -316,11 +316,11 @@ class ClauseMatcher(ObjectMatcher):
             return self
         wanted = frozenset(at.open_clauses)
         found = next((m for m in self._siblings if wanted <= m.clauses), None)
-        return self if found is None or not self._knows_enough_for(found, at) else found
+        return self if found is None or not self._knows_enough_for(found) else found
 
-    def _knows_enough_for(self, other: ObjectMatcher, at: Progress) -> bool:
+    def _knows_enough_for(self, other: ObjectMatcher) -> bool:
         """Whether a progress of this matcher has all that another one needs of the keys read."""
-        by_class = other.depends_on_class_only(at) or not self.depends_on_class_only(at)
+        by_class = other.depends_on_class_only or not self.depends_on_class_only
         named = self._index.keys() >= other._index.keys()
         return by_class and named and other.single_key_classes <= self.single_key_classes
 

@@ -203,24 +203,13 @@ class ObjectMatcher:
             stops[i] = i + 1 if self.names[i] in self.required else stops[i + 1]
         return stops
 
-    def depends_on_class_only(self, at: Progress, *, alone: bool = False) -> bool:
+    @cached_attribute
+    def depends_on_class_only(self) -> bool:
         """Whether of a key without a name only its class matters, and that it does not come twice.
 
         Then the keys read need not be part of the progress: what was begun can always go on to a
-        fresh key, and the cost to finish is the same. Where more members must come than those that
-        are required the cost depends on them; but if the matcher is `alone`, equally for all ways
-        to go on.
-        """
-        more = self.alt.least - at.members_read
-        few = more <= 1 or more - len(self.missing(at)) <= 1
-        in_order = self.declared and at.position < len(self.names)
-        indifferent = few or (alone and not in_order and type(self) is ObjectMatcher)
-        return self._never_runs_out and indifferent
-
-    @cached_attribute
-    def _never_runs_out(self) -> bool:
-        """Whether there is always a fresh key: every class is infinite, or has a single key.
-
+        fresh key, as every class is infinite, or has a single key. (Where more members must come
+        than are required, the keys read may have been the shortest: the cost is a lower bound.)
         Without clauses it is enough that all classes together are infinite: they are open at once,
         so that a key that was begun may end in any of them.
         """

@@ -24,6 +24,7 @@ from structgen.schema.keywords import unevaluated
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.machine.lexemes import ScalarLanguages, value_start
+from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination
 from structgen.schema.objects import clause_matcher
@@ -106,21 +107,17 @@ EACH_OTHER = [
         "then": on("b", properties={"x": TWO}),
     },
 ]
+WITH_URL = [{"required": ["url", "md"]}, {"required": ["url", "sha"]}, {"required": ["path"]}]
 UNDER_TAGS = [
     {
         "if": {"properties": {"tag": {"const": x}}},
         "then": {
             "properties": {"tag": {}, x: WHOLE, "url": TEXT, "path": TEXT, "md": {}, "sha": {}},
             "additionalProperties": False,
-            **(
-                {"oneOf": [{"required": ["url"]}, {"required": ["path"]}]}
-                if x in "abcd"
-                else {"required": [x]}
-            ),
-            "dependentSchemas": {"url": {"anyOf": [{"required": ["md"]}, {"required": ["sha"]}]}},
+            **({"required": [x]} if x > "e" else {"anyOf": WITH_URL}),
         },
     }
-    for x in LETTERS[:8]
+    for x in LETTERS[:10]
 ]
 CASES: dict[str, tuple[Any, list[Any]]] = {
     "either of two, twelve times": (
@@ -337,12 +334,17 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
         ],
     ),
     "conditions on a tag, under which are unions": (
-        {"allOf": UNDER_TAGS, "properties": {"tag": {"enum": LETTERS[:8]}}, "required": ["tag"]},
+        {"allOf": UNDER_TAGS, "properties": {"tag": {"enum": LETTERS[:10]}}, "required": ["tag"]},
         [
             {"tag": "a", "url": "x"}, {"tag": "b", "url": "x", "md": 1, "b": 1}, {"tag": "b"},
             {"tag": "b", "url": "x", "md": 1, "a": 1}, {"tag": "c", "path": "x"}, {"tag": "h"},
-            {"tag": "e", "e": 1, "sha": 2}, {"tag": "e", "e": 1}, {"tag": "d", "url": "", "md": 1},
+            {"tag": "f", "f": 1, "sha": 2}, {"tag": "f", "e": 1}, {"tag": "d", "url": "", "md": 1},
+            {"tag": "b", "path": "x", "url": "y", "md": 1}, {"tag": "b", "path": "x", "url": ""},
         ],
+    ),
+    "few members, or many": (
+        {"anyOf": [{"maxProperties": 1}, {"minProperties": 4}, {"not": {"maxProperties": 5}}]},
+        [dict.fromkeys(LETTERS[:n], 1) for n in range(8)],
     ),
     "each version asks for one key more": (
         {
@@ -521,7 +523,7 @@ def objects_of(schema: Any) -> Any:
 def test_alternatives_of_which_few_are_possible_have_no_clauses() -> None:
     """Where some unions multiply anyway, those do, too, that a tag decides about."""
     schema = {**CASES["conditions on a tag, under which are unions"][0], "type": "object"}
-    assert 8 < alternatives(schema) <= combination.MAX_SUMMED
+    assert combination.MAX_MULTIPLIED < alternatives(schema) <= combination.MAX_SUMMED
     assert not any(o.clauses for o in objects_of(schema))
 
 
@@ -683,6 +685,24 @@ def test_what_a_tag_to_come_leaves_of_a_value(seed: int, monkeypatch: pytest.Mon
         state = constraint.advance_bytes(constraint.start, text[: text.index(b"}") + 1])
         if state != sg.DEAD:
             assert decide(text[: text.index(b"}") + 1] + constraint.shortest_completion(state))
+
+
+def test_keys_are_not_told_apart_where_their_number_matters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many members some alternative asks for, what a key without a name is matters not."""
+
+    def unexpected(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(JsonMachine, "_key", unexpected)
+    schema = {**CASES["few members, or many"][0], "type": "object"}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    states = [constraint.advance_bytes(constraint.start, b'{"%c":1,' % key) for key in b"xy"]
+    assert constraint.mask_id(states[0]) == constraint.mask_id(states[1])
+    assert constraint.shortest_completion(states[0]).count(b":") == 3
+    for name, state in zip(b"xy", states, strict=True):
+        assert constraint.advance_bytes(state, b'"%c"' % name) == sg.DEAD
 
 
 def test_a_tag_that_may_come_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
