@@ -457,6 +457,8 @@ def _chosen(regex: Regex) -> RegexAutomaton:
         base = automaton_of(regex.body)
         return DerivedAutomaton(regex) if base is None else ComplementAutomaton(base, never)
     parts: list[Any] = [*map(automaton_of, side_by_side(regex))]
+    if regex.plain and not all(isinstance(part, TableAutomaton) for part in parts):
+        return DerivedAutomaton(regex)  # nothing is explored ahead of either
     if parts and not isinstance(regex, And):
         joint = isinstance(regex, SubAutomaton)
         found: RegexAutomaton = parts.pop()

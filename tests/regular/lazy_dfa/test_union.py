@@ -130,3 +130,14 @@ def test_alternatives_too_large_to_be_one_are_read_side_by_side() -> None:
             "/",
         ):
             assert accepts(automaton, text) == matches(bounded, text), text
+
+
+def test_alternatives_of_which_none_is_explored_ahead_are_one_expression() -> None:
+    """To read each of them state by state takes longer than to read their union so."""
+    piece = r'(?:[^"\\]|\\["n])'
+    language = parse(rf'^(?:",|"\]|{piece}{{1,2000}}",|\\{piece}{{1,2000}}"\])$')
+    assert language.plain
+    automaton = _built(language)
+    assert isinstance(automaton, DerivedAutomaton)
+    for text in ('",', 'a",', '\\n",', '\\n"]', '\\a"]', "a" * 2000 + '",', "a" * 2001 + '",', ""):
+        assert accepts(automaton, text) == matches(language, text), text
