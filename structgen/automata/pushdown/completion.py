@@ -158,19 +158,27 @@ class Completions:
         An int is a lower bound on the size of all ways that come after it.
         """
         floor, exact = self._floor(position & 0xFFFFFFFF), self._exact(position)
-        for first in self._words(position) or self._endings(position >> 32):
-            ending = first
+        words, are_all = self._words(position)
+        for word in words:
+            checkpoint()
+            yield max(exact, (len(word.path) if are_all else 1) + floor)
+            yield from self._way(position, word)
+        for ending in () if are_all else self._endings(position >> 32):
             checkpoint()
             yield max(exact, len(ending.path) + floor)
-            if ending.terminal is None:
-                continue
-            after = self._after(position, ending)
-            if after == DEAD:
-                ending, after = self._unread_ending(position, ending)
-            if after == DEAD:
-                continue
-            cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
-            yield Way(len(ending.path) + cost, ending.path, after)
+            yield from self._way(position, ending)
+
+    def _way(self, position: int, ending: Ending) -> Iterator[Way]:
+        """The way to end the current lexeme so, if it is one."""
+        if ending.terminal is None:
+            return
+        after = self._after(position, ending)
+        if after == DEAD:
+            ending, after = self._unread_ending(position, ending)
+        if after == DEAD:
+            return
+        cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
+        yield Way(len(ending.path) + cost, ending.path, after)
 
     def _exact(self, position: int) -> int:
         """Fewest bytes to the end, exact at the start of a frame's lexeme; 0 elsewhere."""
@@ -188,18 +196,21 @@ class Completions:
             self._entries[frame.entry] = next(len(e.path) for e in found if e.terminal == SKIP)
         return self._entries[frame.entry]
 
-    def _words(self, position: int) -> list[Ending] | None:
-        """The endings by increasing length where the machine lists them, at the start of a lexeme.
+    def _words(self, position: int) -> tuple[list[Ending], bool]:
+        """Endings that the machine lists, at the start of a lexeme; whether these are all.
 
-        That is where one of many names must come, of which few may be allowed in this frame.
+        If they are, by increasing length. That is where a name must come: one of many, of which
+        few may be allowed in this frame, or a long one where any shorter key may come as well.
         """
         engine = self._engine
         frame = engine.frame_at(position & 0xFFFFFFFF)
-        words = engine.machine.words(frame)
-        if words is None or engine.state(position >> 32) != frame.lexeme:
-            return None
-        words.sort(key=lambda word: len(word[1]))
-        return [Ending(terminal, text) for terminal, text in words if self._writes(text)]
+        if engine.state(position >> 32) != frame.lexeme:
+            return [], False
+        words, are_all = engine.machine.words(frame)
+        if are_all:
+            words.sort(key=lambda word: len(word[1]))
+        found = [Ending(terminal, text) for terminal, text in words if self._writes(text)]
+        return found, are_all and bool(found)
 
     def _writes(self, text: bytes) -> bool:
         return all(byte in self._alphabet for byte in text)

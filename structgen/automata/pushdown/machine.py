@@ -274,9 +274,12 @@ class Machine(ABC, Generic[FrameT]):
     def expected(self, frame: FrameT) -> str:
         """What may come next at the start of the frame's lexeme, in words."""
 
-    def words(self, _frame: FrameT) -> list[tuple[Hashable, bytes]] | None:
-        """All ways to read the frame's lexeme, as terminals with fewest bytes; None if unknown."""
-        return None
+    def words(self, _frame: FrameT) -> tuple[list[tuple[Hashable, bytes]], bool]:
+        """Ways to read the frame's lexeme, as terminals with fewest bytes; whether these are all.
+
+        The most needed first.
+        """
+        return [], False
 
     def missing(self, _frame: FrameT) -> str:
         """What must still come before the innermost open value can end, in words; "" if nothing."""

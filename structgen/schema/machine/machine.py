@@ -533,13 +533,15 @@ class JsonMachine(Machine[JsonFrame]):
         pending = (frame.item or self._item(frame)) if fresh else None
         return expected(frame, pending, self._describe, closing=bool(self._accepting(frame)))
 
-    def words(self, frame: JsonFrame) -> list[tuple[Hashable, bytes]] | None:
-        """See `Machine.words`: where one of some names must come."""
+    def words(self, frame: JsonFrame) -> tuple[list[tuple[Hashable, bytes]], bool]:
+        """See `Machine.words`: where a key must come, the names that may, required ones first."""
         if frame.kind != "object" or frame.stage not in ("open", "key") or frame.captured:
-            return None
-        if next_unnamed(frame) or (frame.stage == "open" and self._accepting(frame)):
-            return None
-        return [(("key", name), written_key(name)) for name in next_names(frame)]
+            return [], False
+        if frame.stage == "open" and self._accepting(frame):
+            return [], False
+        required = frozenset[str]().union(*(t.matcher.required for t in frame.threads))
+        names = sorted(next_names(frame), key=lambda name: name not in required)
+        return [(("key", name), written_key(name)) for name in names], not next_unnamed(frame)
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""

@@ -18,6 +18,7 @@ from structgen.automata.pushdown.engine import Engine
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.normal_form import costs
+from structgen.util.cancellation import Cancellation, cancellable
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
 
@@ -288,3 +289,17 @@ def test_short_numbers_are_found_without_a_search(
         sg.JsonSchema(schema, whitespace="compact", property_order="any"), BYTES
     )
     assert len(constraint.shortest_completion(constraint.start)) == size
+
+
+def test_long_names_that_must_come_are_found_at_once() -> None:
+    """Though any shorter key may come as well: a few units of work for each member."""
+    names = [f"a rather long name, number {i}" for i in range(30)]
+    members = {name: {"type": "string", "minLength": 1} for name in names}
+    inner = {"type": "object", "properties": members, "required": names}
+    spec = sg.JsonSchema(inner, property_order="any", whitespace="any")
+    constraint, work = sg.compile(spec, BYTES), Cancellation()
+    with cancellable(work):
+        text = constraint.shortest_completion(constraint.start)
+    assert sorted(json.loads(text)) == sorted(names)
+    assert len(text) == 1 + sum(len(f'"{name}":" ",') for name in names)
+    assert work.units < 30 * len(names)
