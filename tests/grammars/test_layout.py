@@ -51,6 +51,15 @@ def within(grammar: Grammar, wanted: Iterable[str]) -> set[str]:
     return found
 
 
+class Listed(Items):
+    """Items that are listed here, of no tables."""
+
+    def __init__(self, terminals: int) -> None:
+        self.terminals, self.start = terminals, 0
+        self.first, self.after = [-1, -1], [-1, -1]
+        self.skips, self.entries = [[], []], []
+
+
 def told_apart(of: Items, terminals: int) -> Items:
     """The items, each as often as there are sets of `terminals` that may come up where it ends.
 
@@ -58,7 +67,7 @@ def told_apart(of: Items, terminals: int) -> Items:
     1965), so that an f-string in one kind of quotes is not ended by the other.
     """
     closures = [of.closure(item) for item in range(len(of.first))]
-    found = Items([-1, -1], [-1, -1], [[], []], [], of.terminals, 0)
+    found = Listed(of.terminals)
     numbers: dict[tuple[int, int], int] = {}
     names: dict[tuple[int, int], int] = {}
     todo: list[tuple[int, int, int]] = []
@@ -80,7 +89,7 @@ def told_apart(of: Items, terminals: int) -> Items:
             return 1 << first if first >= 0 else 0
         return sum(1 << t for t in {terminal for terminal, _ in of.entries[first - of.terminals]})
 
-    start = sum(1 << number(item, 0) for item in ones(of.start))
+    found.start = sum(1 << number(item, 0) for item in ones(of.start))
     while todo:
         place, item, up = todo.pop()
         first, after = of.first[item], of.after[item]
@@ -97,7 +106,7 @@ def told_apart(of: Items, terminals: int) -> Items:
             if name == len(found.entries):
                 entries = of.entries[first - of.terminals]
                 found.entries.append([(t, number(other, key[1])) for t, other in entries])
-    return found._replace(start=start)
+    return found
 
 
 def test_lines_and_brackets_open_and_close_in_pairs(laid_out: tuple[Grammar, Indentation]) -> None:

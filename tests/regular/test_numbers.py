@@ -721,9 +721,8 @@ def test_numbers_that_a_language_has_not_do_not_fit_where_it_is_said_to_tell(
 def test_ranges_of_the_same_kind_tell_each_other_apart() -> None:
     """But not from numbers that may be spelled in more ways."""
     for spelling in ("any", "natural"):
-        above, below = (
-            number_language(spelling=spelling, **x) for x in ({"minimum": 2}, {"maximum": 5})
-        )
+        above = number_language(spelling=spelling, minimum=Fraction(2))
+        below = number_language(spelling=spelling, maximum=Fraction(5))
         whole = number_language(integer=True, spelling=spelling)
         assert tells_apart(above, below)
         assert tells_apart(above, whole)

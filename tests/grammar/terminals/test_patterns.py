@@ -14,11 +14,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
+from structgen.grammar.terminals.lists import LONG_LIST
 from structgen.grammar.terminals.one_end import behind_its_end, repeats_what_ends_in_one_place
 from structgen.grammar.terminals.one_unambiguous import is_one_unambiguous
 from structgen.grammar.terminals.patterns import (
     KEYWORD,
-    LONG_LIST,
     Matches,
     matches_behind,
     matches_of,
