@@ -420,7 +420,7 @@ def embed_vector(numbers: Numbering, q: int) -> bool:
     expressions = _expressions(text)
     if expressions is None or only_live_index(expressions) is not None:
         return False
-    if not text.role.quoted and not _are_many_numbers(expressions):
+    if not text.role.quoted and not are_many_numbers(expressions):
         return False
     automaton = vector_automaton(expressions)
     if automaton is None:
@@ -441,7 +441,7 @@ def _is_wide(text: Text) -> bool:
     return len(alive) >= (2 if left else most)
 
 
-def _are_many_numbers(vector: tuple[Regex, ...]) -> bool:
+def are_many_numbers(vector: tuple[Regex, ...]) -> bool:
     """Whether many languages of numbers are read, most of which have no single values.
 
     Few characters follow in a number, so that one automaton does not pay for few, nor for a list.

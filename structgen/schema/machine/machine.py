@@ -34,6 +34,7 @@ from structgen.automata.pushdown.machine import (
     Stack,
     goto,
 )
+from structgen.automata.spelling.embedded_dfa import are_many_numbers
 from structgen.regular.lazy_dfa.automaton import explore_vector_ahead
 from structgen.regular.regex import Regex
 from structgen.regular.words import WordRange, word_range
@@ -140,8 +141,10 @@ class JsonMachine(Machine[JsonFrame]):
             frame = None if key is None else self._key(opened, key)
             if frame is None:
                 continue
-            for languages in strings_read(frame.vector), [form.number for form in frame.vector]:
-                explore_vector_ahead(each_once(languages)[0])
+            explore_vector_ahead(each_once(strings_read(frame.vector))[0])
+            numbers, _ = each_once([form.number for form in frame.vector])
+            if are_many_numbers(numbers):
+                explore_vector_ahead(numbers)
             if any(form.objects for form in frame.vector):
                 self._open(frame, "object")
 
