@@ -13,6 +13,7 @@ from structgen.kernels.build.language import numba, types
 from structgen.kernels.lexer.rows import call_fill_row
 from structgen.kernels.tables import (
     DEPTH,
+    GRID,
     HIGH_SURROGATE,
     I32,
     I64,
@@ -36,6 +37,7 @@ from structgen.kernels.trie.nodes import (
 )
 
 UNSURE = -1
+LEAST, SURELY = range(2)  # places of `wanted`
 TOO_MANY = 1  # returned where too many states would have to be found
 # Places of `given`, see `refuse_longer`.
 PLACE, FREE, MOST, STRAYING, BOUNDED, FOUND, MOST_FOUND = range(7)
@@ -64,13 +66,13 @@ def read_whole(t, stack, depth, q):  # type: ignore[no-untyped-def]
     return q
 
 
-@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, INTS, INTS, INTS, I64, I32, I64))
-def refuse_longer(t, nodes, subtrees, loops, started, least, surely, given, row, stack):  # type: ignore[no-untyped-def]
+@lean(types.int64(TABLES, NODES, SUBTREES, LOOPS, INTS, GRID, I64, I32, I64))
+def refuse_longer(t, nodes, subtrees, loops, started, wanted, given, row, stack):  # type: ignore[no-untyped-def]
     """Clear the bits of tokens behind which a text cannot end in time.
 
-    started: int32[nodes], the characters that a free string has begun at each. least, surely:
-    int32[S], from each state of an expression, fewest characters with which a text may end, and a
-    number with which one does. given: int64[7]: PLACE, of the expression among those entered; FREE,
+    started: int32[nodes], the characters that a free string has begun at each. wanted: int32[2, S],
+    from each state of an expression, fewest characters with which a text may end, and a number with
+    which one does. given: int64[7]: PLACE, of the expression among those entered; FREE,
     how many characters may follow whatever they are, and MOST, at all; STRAYING, by how many more
     than one the characters that loop lead away from an end; BOUNDED, the lexer state with the bound
     that all this is about; FOUND, counted: how often a row was lacking to read from there, at most
@@ -102,9 +104,9 @@ def refuse_longer(t, nodes, subtrees, loops, started, least, surely, given, row,
             continue
         stack[depth] = (numba.int64(nodes.at[i, NODE_BYTE]) << 32) | target
         token = nodes.at[i, NODE_TOKEN]
-        enough = least_behind(t, surely, place, target)
+        enough = least_behind(t, wanted[SURELY], place, target)
         if token >= 0 and started[i] > free:
-            fewest = least_behind(t, least, place, target)
+            fewest = least_behind(t, wanted[LEAST], place, target)
             if started[i] > most or (fewest != UNSURE and started[i] + fewest > most):
                 prohibit(row, token)
             elif enough == UNSURE or started[i] + enough > most:

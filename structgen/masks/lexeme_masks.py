@@ -338,7 +338,8 @@ class LexemeMasks:
                 bounds = base.place, same.free, same.most, same.straying
                 given = np.array([*bounds, embedded.number(state), 0, MOST_UNSURE], np.int64)
             trie = shared.nodes_at, shared.subtrees_at, engine.loops, begun
-            code = k.refuse_longer(engine.tables_at, *trie, *same.wanted, given, row, stack)
+            wanted = np.stack(same.wanted)
+            code = k.refuse_longer(engine.tables_at, *trie, wanted, given, row, stack)
             if code == k.TOO_MANY:
                 return None
             if code:

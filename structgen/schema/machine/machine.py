@@ -543,8 +543,9 @@ class JsonMachine(Machine[JsonFrame]):
         if frame.stage == "open" and self._accepting(frame):
             return [], False
         required = frozenset[str]().union(*(t.matcher.required for t in frame.threads))
-        names = sorted(next_names(frame), key=lambda name: name not in required)
-        return [(("key", name), written_key(name)) for name in names], not next_unnamed(frame)
+        written = {name: written_key(name) for name in next_names(frame)}
+        names = sorted(written, key=lambda name: (name not in required, len(written[name])))
+        return [(("key", name), written[name]) for name in names], not next_unnamed(frame)
 
     def missing(self, frame: JsonFrame) -> str:
         """See `Machine.missing`."""
