@@ -7,16 +7,17 @@ error that names the construct, unless a dialect has it (`dialects`); what is EC
 regular (a backreference to a group that matches endlessly many texts) is refused by name.
 
 A backreference to a group with few texts is spelled out: the pattern is read once for each text
-that the group may have, with the text in the place of both. That is right where the reference
-stands behind the group in the same alternative, and neither is repeated; others are refused.
+that the group may have, with the text in the place of both, and once without the group if it may
+take no part. That is right where the reference stands behind the group, which is not repeated, nor
+in a lookaround without it, and has no reference inside; others are refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
-from itertools import product
+from itertools import compress, pairwise, product
 
 from structgen.errors import BudgetError, PatternError, UnsupportedSchemaError
 from structgen.regular import lone_surrogates
@@ -30,6 +31,7 @@ from structgen.regular.regex import (
     alt,
     chars,
     concat,
+    intersect,
     literal,
     repeat,
 )
@@ -109,37 +111,46 @@ def _read(pattern: str, dialect: Dialect, surrogates: bool = False) -> Node:
     if not parser.referred:
         return node
     numbers = sorted(parser.referred)
-    texts = [sorted(parser.texts_of(number)) for number in numbers]
-    ways: Iterator[tuple[str, ...]] = product(*texts)
-    bound = (dict(zip(numbers, way, strict=True)) for way in ways)
-    parts = [_Parser(pattern, dialect, each, surrogates=surrogates) for each in bound]
-    return Choice(tuple(part.whole() for part in parts))
+    texts: list[list[str | None]] = [
+        [*sorted(parser.texts_of(n)), *([None] if n in parser.skipped else [])] for n in numbers
+    ]
+    parts = []
+    for way in product(*texts):
+        bound = dict(zip(numbers, way, strict=True))
+        taken = {n for n in parser.skipped if bound[n] is not None}
+        parts.append(_Parser(pattern, dialect, bound, taken, surrogates=surrogates).whole())
+    return Choice(tuple(parts))
 
 
 class _Parser(Reader):
     """Recursive descent over one pattern.
 
-    bound: by number, the text that a group has, where backreferences are spelled out.
+    bound: by number, the text that a group has, where backreferences are spelled out, None for a
+    group that takes no part. taken: those of the groups that have to take part.
     """
 
     def __init__(
         self,
         pattern: str,
         dialect: Dialect = ECMA,
-        bound: Mapping[int, str] | None = None,
+        bound: Mapping[int, str | None] | None = None,
+        taken: Collection[int] = (),
         *,
         surrogates: bool = False,
     ) -> None:
         super().__init__(pattern, dialect, surrogates=surrogates)
         self.depth = 0
-        self.bound = bound or {}
+        self.bound, self.taken = bound or {}, taken
         self.referred: dict[int, int] = {}  # groups that backreferences name: where the first is
+        self.skipped: set[int] = set()  # those of them that may have taken no part
         self.groups = 0  # capturing ones, so far
+        self._references = 0  # so far
         self._names: dict[str, int] = {}
         self._texts: dict[int, Regex] = {}  # of the groups that are referred to
         # Of each group that has ended: its language if it is one, and the alternative it stands in.
         self._ended: dict[int, tuple[Node, tuple[tuple[int, int], ...]]] = {}
         self._within: tuple[tuple[int, int], ...] = ((0, 0),)  # where, and in which alternative
+        self._optional: set[int] = set()  # groups within what a `?` is behind
 
     def whole(self) -> Node:
         """Read the whole pattern."""
@@ -150,12 +161,19 @@ class _Parser(Reader):
 
     def choice(self) -> Node:
         """Alternatives up to a `)` or the end."""
-        around, flags = self._within, self.flags
+        around, flags, groups = self._within, self.flags, [self.groups]
         parts = [self.sequence()]
         while self.take("|"):
             self._within = (*around[:-1], (around[-1][0], len(parts)))
+            groups.append(self.groups)
             parts.append(self.sequence())
         self._within, self.flags = around, flags
+        taken = self._taken_since(groups[0])
+        if taken:  # only an alternative with all of them is left
+            groups.append(self.groups)
+            ranges = pairwise(groups)
+            kept = [low < min(taken) and max(taken) <= high for low, high in ranges]
+            parts = [*compress(parts, kept)] or [EMPTY]
         plain = [part for part in parts if isinstance(part, Regex)]
         others = [part for part in parts if not isinstance(part, Regex)]
         if not others:
@@ -178,12 +196,12 @@ class _Parser(Reader):
             term = self.term()
             behind = self.at
             node = self.quantified(term, start)
-            if self.at > behind:
-                inside = range(groups + 1, self.groups + 1)
-                if self.pattern[behind : self.at] not in ("?", "??"):
-                    self.refuse_references(inside)
-                for number in inside:
-                    self._ended.pop(number, None)  # may have another text each time, or none
+            if self.at > behind and self.groups > groups:
+                if self.pattern[behind : self.at] in ("?", "??"):
+                    self._optional.update(range(groups + 1, self.groups + 1))
+                    node = term if self._taken_since(groups) else node
+                else:
+                    self.refuse_references(groups)  # may have another text each time, or none
             if isinstance(node, str):
                 text.append(node)
                 continue
@@ -289,6 +307,7 @@ class _Parser(Reader):
                 f"groups more than {_GROUP_DEPTH} deep", hint="flatten or split the pattern"
             )
         around, flags, groups = self._within, self.flags, self.groups
+        references = self._references
         look = self.group_kind(start)
         if look == "flags":
             self.depth -= 1
@@ -300,15 +319,22 @@ class _Parser(Reader):
             raise self.error("a '(' without its ')'", at=start, hint=r"close it, or write \(")
         self.depth -= 1
         self._within, self.flags = around, flags
-        if isinstance(look, tuple) and look[1]:
-            self.refuse_references(range(groups + 1, self.groups + 1))
+        if isinstance(look, tuple):
+            self.refuse_references(groups, inside=look[1])
         if number:
-            self._ended[number] = node, around
-            if number in self.bound:
-                node = self.spelled(self.bound[number])
+            if self._references == references:
+                self._ended[number] = node, around
+            if number in self.bound and isinstance(node, Regex):
+                text = self.bound[number]
+                plain = EMPTY if text is None else self.spelled(text)
+                node = plain if self.groups == number else intersect(node, plain)
         return Look(node, *look) if isinstance(look, tuple) else node
 
-    def spelled(self, text: str) -> Node:
+    def _taken_since(self, groups: int) -> list[int]:
+        """The groups that have to take part, of those behind the first `groups`."""
+        return [number for number in self.taken if groups < number <= self.groups]
+
+    def spelled(self, text: str) -> Regex:
         """A text, with flag `i` in either case."""
         return concat(*(chars(self.members(CharSet.chars(letter))) for letter in text))
 
@@ -320,21 +346,31 @@ class _Parser(Reader):
             raise self.refusal("a backreference to so many texts", at, "spell the texts out")
         return set(found)
 
-    def refuse_references(self, groups: Iterable[int]) -> None:
-        """Refuse references to these groups, which may have several texts where they stand."""
-        for number in groups:
-            if number in self.referred:
+    def refuse_references(self, groups: int, *, inside: bool = True) -> None:
+        """Refuse references to the groups behind the first `groups`, of whose texts none is known.
+
+        inside: also those that have been read.
+        """
+        for number in range(groups + 1, self.groups + 1):
+            self._ended.pop(number, None)
+            if inside and number in self.referred:
                 at = self.referred[number]
                 raise self.refusal("such a backreference", at, "spell the repeated text out")
 
     def reference(self, number: int, start: int) -> Node:
         """What a backreference stands for, once its group has a text."""
         node, around = self._ended.get(number, (None, ()))
-        if not isinstance(node, Regex) or self._within[: len(around)] != around:
+        if not isinstance(node, Regex):
             raise self.refusal("such a backreference", start, "spell the repeated text out")
+        if number in self._optional or self._within[: len(around)] != around:
+            self.skipped.add(number)
         self.referred.setdefault(number, start)
+        self._references += 1
         self._texts[number] = node
-        return self.spelled(self.bound[number]) if number in self.bound else EPSILON
+        text = self.bound.get(number, "")
+        if text is None:  # the group has taken no part
+            return EPSILON if self.dialect.name == ECMA.name else EMPTY
+        return self.spelled(text)
 
     def group_kind(self, start: int) -> tuple[bool, bool] | str | None:
         """Read `?:`, `?<name>` or the mark of a lookaround: (behind, negative).
