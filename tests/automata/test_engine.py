@@ -252,7 +252,7 @@ def test_a_frame_that_could_not_begin_is_no_model_for_others(
 def test_keys_told_apart_by_their_kind_alone_change_nothing(
     schema: Any, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What may come next, and how short a text may get, is as if all keys were remembered."""
+    """What may come next is as if all keys were remembered; texts get as short, but for a byte."""
     keys = ["", "x", "y", "a", "bb", "xx", "zz"]
     members = [f'"{key}":{value}' for key in keys for value in ("1", '"y"', '{"":1,"a":1}')]
     times = 2 if interpreted() else 12
@@ -276,7 +276,10 @@ def test_keys_told_apart_by_their_kind_alone_change_nothing(
 
     by_pattern = found()
     monkeypatch.setattr(ObjectMatcher, "depends_on_class_only", False)
-    assert by_pattern == found()
+    by_text = found()
+    assert [following for following, _ in by_pattern] == [following for following, _ in by_text]
+    for (_, size), (_, least) in zip(by_pattern, by_text, strict=True):
+        assert least <= size <= least + 1
 
 
 def _drawn(members: list[str], count: int, times: int) -> list[list[str]]:

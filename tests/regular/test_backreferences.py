@@ -1,4 +1,4 @@
-"""Backreferences to groups with few texts, wherever they stand, and groups that may take no part."""
+"""Backreferences to groups with few texts, wherever these stand and if they may take no part."""
 
 from __future__ import annotations
 
