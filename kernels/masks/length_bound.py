@@ -72,10 +72,10 @@ def refuse_longer(t, nodes, subtrees, loops, started, wanted, given, row, stack)
 
     started: int32[nodes], the characters that a free string has begun at each. wanted: int32[2, S],
     from each state of an expression, fewest characters with which a text may end, and a number with
-    which one does. given: int64[7]: PLACE, of the expression among those entered; FREE,
-    how many characters may follow whatever they are, and MOST, at all; STRAYING, by how many more
-    than one the characters that loop lead away from an end; BOUNDED, the lexer state with the bound
-    that all this is about; FOUND, counted: how often a row was lacking to read from there, at most
+    which one does. given: int64[7]: PLACE, of the expression among those entered; FREE, how many
+    characters may follow whatever they are, and MOST, at all; STRAYING, by how many more than one
+    the characters that loop lead away from an end; BOUNDED, the lexer state with the bound that all
+    this is about; FOUND, counted: how often a row was lacking to read from there, at most
     MOST_FOUND. row: int32[words], the tokens that fit in lexer state `stack[0]`, where any number
     of characters may follow. stack: int64[depth + 4]: per depth byte << 32 | lexer state; its last
     but two entry is the node to go on from. Returns 0, TOO_MANY, or NEED_ROW: call again with the

@@ -24,7 +24,6 @@ from structgen.kernels.tables import GRID, I32, I64, U8, U16
 
 UPPER, FACTS = 0, 1  # columns of what is said of the states of the automaton
 MOVES, EXACT = 1, 2  # bits in the second: its moves are known, nothing shorter can end there
-FAR = 1 << 30
 
 
 @lean(types.void(GRID, U16, GRID))

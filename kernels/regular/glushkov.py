@@ -53,7 +53,7 @@ from structgen.kernels.trie.loops import LOOPS
 
 # Places of `sizes`: states that have a number, states whose moves are known, states in the table.
 MADE, KNOWN, LISTED = 0, 1, 2
-ENDLESS = 1 << 30  # in place of a length: no text has one
+FAR = 1 << 30  # characters; stands for a length that no text has
 U64 = types.uint64[::1]
 BITS = types.uint64[:, ::1]
 
@@ -241,10 +241,10 @@ def lengths(moves, ends, longer):  # type: ignore[no-untyped-def]
     """Find how long the texts from each state on are.
 
     moves: int32[S, C]; ends: uint16[S]. longer: int32[L, S], written: the least length from l on of
-    a text that ends well from each state; ENDLESS if there is none.
+    a text that ends well from each state; FAR if there is none.
     """
     for s in range(longer.shape[1]):
-        longer[0, s] = numba.int32(0 if ends[s] != 0 else ENDLESS)
+        longer[0, s] = numba.int32(0 if ends[s] != 0 else FAR)
     changed = True
     while changed:
         changed = False
@@ -259,7 +259,7 @@ def lengths(moves, ends, longer):  # type: ignore[no-untyped-def]
     # One character, and then a text that is at least so long but for that one.
     for size in range(1, longer.shape[0]):
         for s in range(longer.shape[1]):
-            least = numba.int64(ENDLESS)
+            least = numba.int64(FAR)
             for k in range(moves.shape[1]):
                 if moves[s, k] >= 0:
                     least = min(least, numba.int64(longer[size - 1, moves[s, k]]) + 1)
@@ -297,7 +297,7 @@ def explore_counted(base, longer, bounds, states, search, start, count):  # type
             fits = False
             if after >= 0 and (most < 0 or size <= most):
                 wanted = numba.int64(longer[max(least - size, 0), after])
-                fits = wanted < ENDLESS and (most < 0 or size + wanted <= most)
+                fits = wanted < FAR and (most < 0 or size + wanted <= most)
             if fits:
                 i = (after * 40503 + size * 60493) & last
                 while table[i] >= 0 and (

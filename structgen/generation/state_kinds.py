@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structgen.generation.interfaces import Constraint
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 
 Ids = npt.NDArray[np.int64]
 

@@ -109,12 +109,16 @@ def alt(*parts: Piece | Spec | str) -> Piece:
 
 def many(piece: Piece | Spec | str, low: int = 0, high: int | None = None) -> Piece:
     """The piece `low` to `high` times; None is no upper bound."""
+    _check_counts(low, high)
+    return Piece("many", (as_piece(piece),), (low, high))
+
+
+def _check_counts(low: int, high: int | None) -> None:
     check_integer("low", low, error=SpecError)
     if high is not None:
         check_integer("high", high, error=SpecError)
     if low < 0 or (high is not None and high < low):
         raise SpecError(f"{low} to {high} times is impossible", expected="0 <= low <= high")
-    return Piece("many", (as_piece(piece),), (low, high))
 
 
 def some(piece: Piece | Spec | str) -> Piece:
@@ -131,9 +135,9 @@ def separated(
     piece: Piece | Spec | str, by: Piece | Spec | str, low: int = 0, high: int | None = None
 ) -> Piece:
     """The piece `low` to `high` times with `by` between two of them."""
+    _check_counts(low, high)
     if high == 0:
         return many(piece, low, 0)
-    many(piece, low, high)  # or its error, with the numbers as they were given
     rest = many(seq(by, piece), max(low - 1, 0), None if high is None else high - 1)
     listed = seq(piece, rest)
     return listed if low > 0 else optional(listed)

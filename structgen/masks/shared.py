@@ -25,7 +25,7 @@ from structgen.masks.mask_cache import LexiconCache
 from structgen.masks.parts import CharacterCounts, LexemeMask
 from structgen.regular.byte_groups import groups as all_groups
 from structgen.util.arrays import with_room
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 
 if TYPE_CHECKING:
     from structgen.masks.shared_file import SavedParts

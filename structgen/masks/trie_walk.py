@@ -15,7 +15,7 @@ import numpy.typing as npt
 from structgen.automata.interface import Row
 from structgen.kernels.build.loader import kernels
 from structgen.masks.shared import shared_masks
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 
 if TYPE_CHECKING:
     from structgen.vocabulary.vocabulary import Vocabulary

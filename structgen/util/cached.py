@@ -1,14 +1,18 @@
-"""Cached attributes that cost one dictionary lookup and no lock.
+"""What is cached of an object, for as long as it lives.
 
-`functools.cached_property` does the same from Python 3.12 on; that of 3.11 takes a lock each time,
-which takes longer than most of what is computed here. `CachedHash` caches the hash of a tuple.
+A `cached_attribute` costs one dictionary lookup and no lock. `functools.cached_property` does the
+same from Python 3.12 on; that of 3.11 takes a lock each time, which takes longer than most of what
+is computed here. `CachedHash` caches the hash of a tuple, `per_object` a function of an object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, TypeVar, overload
+from weakref import WeakKeyDictionary
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -44,3 +48,18 @@ class CachedHash:
     @cached_attribute
     def _hash(self) -> int:
         return tuple.__hash__(self)  # type: ignore[arg-type]
+
+
+def per_object(make: Callable[[K], T]) -> Callable[[K], T]:
+    """`make`, remembered for as long as its argument lives. Threads get the same value.
+
+    The value must not hold the argument, or neither would ever be freed.
+    """
+    known: WeakKeyDictionary[K, T] = WeakKeyDictionary()
+
+    @wraps(make)
+    def get(of: K) -> T:
+        found = known.get(of)
+        return known.setdefault(of, make(of)) if found is None else found
+
+    return get

@@ -1,4 +1,4 @@
-"""Backreferences to groups with few texts, wherever these stand and if they may take no part."""
+"""Backreferences to groups with few texts, wherever these stand and if they may be unset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Drawn:
 
 @given(seed=st.integers(0, 2**32))
 def test_pythons_patterns_match_what_re_says(seed: int) -> None:
-    """There a reference to a group that has taken no part matches nothing."""
+    """There a reference to an unset group fails."""
     pattern = Drawn(seed).text
     try:
         language = parse(pattern, dialect="python")
@@ -66,10 +66,8 @@ def test_pythons_patterns_match_what_re_says(seed: int) -> None:
         (r"^(?:(a)|b)?(?:(?=\1)a|c)$", ["aa", "ba", "bc", "c", "ac"], ["b", "ab"]),
     ],
 )
-def test_what_takes_no_part_is_empty_in_ecma_262(
-    pattern: str, yes: list[str], no: list[str]
-) -> None:
-    """And a group in another alternative or behind a `?` has its text where it took part."""
+def test_an_unset_group_is_empty_in_ecma_262(pattern: str, yes: list[str], no: list[str]) -> None:
+    """And a group in another alternative or behind a `?` has its text where it is set."""
     language = parse(pattern)
     for text in yes:
         assert matches(language, text), text

@@ -50,7 +50,7 @@ from structgen.regular.lazy_dfa.automaton import (
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton
 from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector
-from structgen.regular.lazy_dfa.states import ROOM, RegexAutomaton, Unbounded
+from structgen.regular.lazy_dfa.states import ROOM, Fits, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
 from structgen.regular.numbers.language import constraints_of
 from structgen.regular.numbers.set_operations import has_single_values
@@ -147,7 +147,7 @@ class EmbeddedDfa:
         found = embedded_at(numbers, q)
         return None if found is None else found[0]
 
-    def halves(self, numbers: Numbering, state: int) -> tuple[str, int, list[int]] | None:
+    def halves(self, numbers: Numbering, state: int) -> tuple[Fits, int, list[int]] | None:
         """The lexer states that are read side by side in a state; None if they do not say it all.
 
         Before them `Halves.fits` and `Halves.free`.

@@ -186,7 +186,7 @@ class Finishing:
                 self._succeed(frame)
 
     def _go_on(self, frame: _Frame, item: int, between: Between) -> None:
-        """Note all steps from an item in a frame; those noted last are taken first."""
+        """Note all steps from an item in a frame; those noted last come first."""
         of = self._lexemes.items
         if item == EMPTY_ITEM:
             if between not in frame.exits:

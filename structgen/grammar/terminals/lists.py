@@ -33,7 +33,7 @@ Flags = npt.NDArray[np.bool_]
 Places = tuple[CharSet, ...]  # the characters that a text may have at each place
 
 
-class _OtherError(Exception):
+class _NotAListError(Exception):
     """The language is no list, or a list of another kind."""
 
 
@@ -69,7 +69,7 @@ def dfa_of_list(language: Regex) -> tuple[Ints, Flags] | None:
         return None
     try:
         return _of_places(language)
-    except _OtherError:
+    except _NotAListError:
         return None
 
 
@@ -85,7 +85,7 @@ def _of_words(listed: list[bytes]) -> tuple[Ints, Flags]:
 
 
 def _of_places(language: Alt) -> tuple[Ints, Flags]:
-    """The same for texts of places, where no two sets share a character. Raises _OtherError."""
+    """The same for texts of places, where no two sets share a character. Raises _NotAListError."""
     numbers: dict[CharSet, int] = {}
     texts: list[list[int]] = []
     left = MOST_LETTERS
@@ -94,9 +94,9 @@ def _of_places(language: Alt) -> tuple[Ints, Flags]:
         texts.append([numbers.setdefault(one, len(numbers)) for one in text])
         left -= len(text)
         if left < 0 or len(numbers) > MOST_SETS:
-            raise _OtherError
+            raise _NotAListError
     if not are_apart(numbers):
-        raise _OtherError
+        raise _NotAListError
     spans = sorted((*span, number) for one, number in numbers.items() for span in one.ranges)
     letters = np.array([*chain.from_iterable(texts)], np.int32)
     nexts, ends = _minimal(letters, texts, len(numbers))
@@ -106,7 +106,7 @@ def _of_places(language: Alt) -> tuple[Ints, Flags]:
 
 
 def _texts(language: Regex) -> Iterator[Places]:
-    """The texts of an alternative, by their places. Raises _OtherError for what is no text."""
+    """The texts of an alternative, by their places. Raises _NotAListError for what is no text."""
     match language:
         case Chars():
             yield (language.chars,)
@@ -121,7 +121,7 @@ def _texts(language: Regex) -> Iterator[Places]:
             for parts in product(*map(_texts, language.parts_in_order)):
                 yield tuple(chain.from_iterable(parts))
         case _:
-            raise _OtherError
+            raise _NotAListError
 
 
 def _minimal(letters: Ints, texts: Sequence[Sequence[int]], count: int) -> tuple[Ints, Flags]:
@@ -130,13 +130,13 @@ def _minimal(letters: Ints, texts: Sequence[Sequence[int]], count: int) -> tuple
     Raises BudgetError past MAX_STATES states.
     """
     k, starts = kernels("terminals.words"), np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    room = 1 << 10
+    size = 1 << 10
     while True:
-        nexts, ends = np.full((room, count), -1, np.int32), np.zeros(room, np.int32)
+        nexts, ends = np.full((size, count), -1, np.int32), np.zeros(size, np.int32)
         states = k.words_read(letters, starts, nexts, ends)
         if states >= 0:
             break
-        room *= 4
+        size *= 4
     nexts, ends, number = nexts[:states], ends[:states], np.empty(states, np.int32)
     slots = np.full(1 << (2 * states).bit_length(), -1, np.int32)
     left = k.merged(nexts, ends, number, slots)

@@ -447,7 +447,7 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     regex = _simplified(regex)
     with contextlib.suppress(TooLargeError):
         return _table(regex)
-    regex = _taken_apart(regex)
+    regex = _with_bound_inside(regex)
     if isinstance(regex, SubAutomaton) and not has_halves(regex):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
         return SteppedSubAutomaton(
@@ -488,7 +488,7 @@ def _simplified(regex: Regex) -> Regex:
     return regex if regex.plain else without_redundant_bounds(regex)
 
 
-def _taken_apart(regex: Regex) -> Regex:
+def _with_bound_inside(regex: Regex) -> Regex:
     """A union with a bound on the length as a union of intersections; others as they are."""
     found = split_length_bound(regex)
     if found is None or not isinstance(found[0], Alt):
@@ -513,7 +513,7 @@ def side_by_side(regex: Regex) -> list[Regex]:
         return [half if isinstance(half, Regex) else sub_automaton(half) for half in halves]
     if (words := without_words(regex)) is not None:
         return [*words]
-    regex = _taken_apart(_simplified(regex))
+    regex = _with_bound_inside(_simplified(regex))
     if isinstance(regex, Not) and unread(regex):
         return [regex.body]
     if isinstance(regex, Alt):

@@ -370,7 +370,7 @@ class AllLengths:
         kernels("regular.glushkov").lengths(self._moves, base.ends, self.longer)
         # the most characters that can be missing to an end within the bounds
         wait = int((self.longer - np.arange(low + 1)[:, None]).max())
-        stuck = bool((self.longer == kernels("regular.glushkov").ENDLESS).any())
+        stuck = bool((self.longer == kernels("regular.glushkov").FAR).any())
         self.free = -1 if stuck or low + wait > high else high - wait if most >= 0 else INFINITE
 
     def explore(self, states: Array, search: Any, state: int, count: int) -> None:
@@ -395,8 +395,8 @@ class NearestEnds:
         """
         self._base, self._most = base, most
         self.bounds = np.array([0, most], np.int64)
-        self._k = kernels("regular.bounded_length")
-        self._wait = min(wait, self._k.FAR)
+        self._k, self._far = kernels("regular.bounded_length"), kernels("regular.glushkov").FAR
+        self._wait = min(wait, self._far)
         self._distances = np.zeros((0, 2), np.int32)
         # how many states of the base were explored at the last `_update`
         self._explored_before = -1
@@ -447,7 +447,7 @@ class NearestEnds:
     def _refine(self, state: int) -> None:
         """Find a bound on the distance from a state of the base to an end, or the exact one."""
         try:
-            if self._distances[state, self._k.UPPER] == self._k.FAR:
+            if self._distances[state, self._k.UPPER] == self._far:
                 self._find_some_end(state)
             else:
                 self._find_nearest_end(state)
@@ -461,7 +461,7 @@ class NearestEnds:
         """Find some end reachable from a state of the base, depth first."""
         waiting, seen = [state], {state}
         self._update()
-        while self._distances[state, self._k.UPPER] == self._k.FAR:
+        while self._distances[state, self._k.UPPER] == self._far:
             if not waiting or len(seen) > MAX_NEAR:
                 raise TooLargeError
             new = sorted(self._successors([waiting.pop()]) - seen, reverse=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ class Unbounded(NamedTuple):
     straying: int = INFINITE
 
 
+Fits = Literal["all", "any", "none"]  # see `Halves`
+
+
 class Halves(NamedTuple):
     """The states of automata that a state stands for, each with the place of its expression.
 
@@ -62,7 +65,7 @@ class Halves(NamedTuple):
     read begin one that all read.
     """
 
-    fits: str
+    fits: Fits
     states: tuple[tuple[int, RegexAutomaton, int], ...]
     free: int = INFINITE
 

@@ -8,7 +8,7 @@ regular (a backreference to a group that matches endlessly many texts) is refuse
 
 A backreference to a group with few texts is spelled out: the pattern is read once for each text
 that the group may have, with the text in the place of both, and once without the group if it may
-take no part. That is right where the reference stands behind the group, which is not repeated, nor
+be unset. That is right where the reference stands behind the group, which is not repeated, nor
 in a lookaround without it, and has no reference inside; others are refused.
 """
 
@@ -111,14 +111,14 @@ def _read(pattern: str, dialect: Dialect, surrogates: bool = False) -> Node:
     if not parser.referred:
         return node
     numbers = sorted(parser.referred)
-    texts: list[list[str | None]] = [
-        [*sorted(parser.texts_of(n)), *([None] if n in parser.skipped else [])] for n in numbers
-    ]
+    texts: list[list[str | None]] = [[*sorted(parser.texts_of(number))] for number in numbers]
+    for number, some in zip(numbers, texts, strict=True):
+        some += [None] if number in parser.may_be_unset else []
     parts = []
     for way in product(*texts):
         bound = dict(zip(numbers, way, strict=True))
-        taken = {n for n in parser.skipped if bound[n] is not None}
-        parts.append(_Parser(pattern, dialect, bound, taken, surrogates=surrogates).whole())
+        to_set = {n for n in parser.may_be_unset if bound[n] is not None}
+        parts.append(_Parser(pattern, dialect, bound, to_set, surrogates=surrogates).whole())
     return Choice(tuple(parts))
 
 
@@ -126,7 +126,7 @@ class _Parser(Reader):
     """Recursive descent over one pattern.
 
     bound: by number, the text that a group has, where backreferences are spelled out, None for a
-    group that takes no part. taken: those of the groups that have to take part.
+    group that is unset. to_set: those of the groups that must not be unset.
     """
 
     def __init__(
@@ -134,15 +134,15 @@ class _Parser(Reader):
         pattern: str,
         dialect: Dialect = ECMA,
         bound: Mapping[int, str | None] | None = None,
-        taken: Collection[int] = (),
+        to_set: Collection[int] = (),
         *,
         surrogates: bool = False,
     ) -> None:
         super().__init__(pattern, dialect, surrogates=surrogates)
         self.depth = 0
-        self.bound, self.taken = bound or {}, taken
+        self.bound, self.to_set = bound or {}, to_set
         self.referred: dict[int, int] = {}  # groups that backreferences name: where the first is
-        self.skipped: set[int] = set()  # those of them that may have taken no part
+        self.may_be_unset: set[int] = set()  # those of them that may be unset at a reference
         self.groups = 0  # capturing ones, so far
         self._references = 0  # so far
         self._names: dict[str, int] = {}
@@ -168,11 +168,11 @@ class _Parser(Reader):
             groups.append(self.groups)
             parts.append(self.sequence())
         self._within, self.flags = around, flags
-        taken = self._taken_since(groups[0])
-        if taken:  # only an alternative with all of them is left
+        to_set = self._to_set_behind(groups[0])
+        if to_set:  # only an alternative with all of them is left
             groups.append(self.groups)
             ranges = pairwise(groups)
-            kept = [low < min(taken) and max(taken) <= high for low, high in ranges]
+            kept = [low < min(to_set) and max(to_set) <= high for low, high in ranges]
             parts = [*compress(parts, kept)] or [EMPTY]
         plain = [part for part in parts if isinstance(part, Regex)]
         others = [part for part in parts if not isinstance(part, Regex)]
@@ -199,7 +199,7 @@ class _Parser(Reader):
             if self.at > behind and self.groups > groups:
                 if self.pattern[behind : self.at] in ("?", "??"):
                     self._optional.update(range(groups + 1, self.groups + 1))
-                    node = term if self._taken_since(groups) else node
+                    node = term if self._to_set_behind(groups) else node
                 else:
                     self.refuse_references(groups)  # may have another text each time, or none
             if isinstance(node, str):
@@ -330,9 +330,9 @@ class _Parser(Reader):
                 node = plain if self.groups == number else intersect(node, plain)
         return Look(node, *look) if isinstance(look, tuple) else node
 
-    def _taken_since(self, groups: int) -> list[int]:
-        """The groups that have to take part, of those behind the first `groups`."""
-        return [number for number in self.taken if groups < number <= self.groups]
+    def _to_set_behind(self, groups: int) -> list[int]:
+        """The groups that must not be unset, of those behind the first `groups`."""
+        return [number for number in self.to_set if groups < number <= self.groups]
 
     def spelled(self, text: str) -> Regex:
         """A text, with flag `i` in either case."""
@@ -363,12 +363,12 @@ class _Parser(Reader):
         if not isinstance(node, Regex):
             raise self.refusal("such a backreference", start, "spell the repeated text out")
         if number in self._optional or self._within[: len(around)] != around:
-            self.skipped.add(number)
+            self.may_be_unset.add(number)
         self.referred.setdefault(number, start)
         self._references += 1
         self._texts[number] = node
         text = self.bound.get(number, "")
-        if text is None:  # the group has taken no part
+        if text is None:  # a reference to an unset group is empty in ECMA-262, and fails elsewhere
             return EPSILON if self.dialect.name == ECMA.name else EMPTY
         return self.spelled(text)
 

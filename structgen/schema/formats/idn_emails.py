@@ -38,7 +38,7 @@ from structgen.schema.formats.a_labels import ALNUM
 MAX_LOCAL = 64  # octets of the part before the "@"
 MAX_DOMAIN = 255  # octets of a domain
 MAX_LABEL = 63  # characters of a label
-# characters that any address has room for: of the largest, a local part of one and a domain take 65
+# characters that fit any address: of the largest, a local part of one and a domain take 65
 MOST_LEAST = 60
 MOST_OCTETS = 4  # of a character in UTF-8
 
@@ -57,13 +57,13 @@ _HYPHEN, _DOT, _BRACKET, _AT, _QUOTE, _BACKSLASH, _ALNUM, _OTHERS = range(len(_M
 # behind a backslash; the domain by octets, and characters of the label, that are left; brackets.
 _LEFT = np.arange(MAX_LOCAL + 1)
 _LOCAL, _QUOTED, _ESCAPED, _DOMAIN = (len(_LEFT) * part for part in range(4))
-_ROOMS = MAX_LABEL + 1
-_BRACKETS = _DOMAIN + (MAX_DOMAIN + 1) * _ROOMS
+_LABELS = MAX_LABEL + 1  # numbers of characters of a label that may be left
+_BRACKETS = _DOMAIN + (MAX_DOMAIN + 1) * _LABELS
 
 
 @cache
 def _table() -> StateTable:
-    """All states: only those moves that leave room for what ends an address."""
+    """All states: only those moves behind which an address can end."""
     moves = np.full((_BRACKETS + 1, len(_READS)), -1, np.int32)
     # the characters that must fit behind each in quotes: the second quote
     for begin, to, needed in ((_QUOTED, _QUOTED, 1), (_ESCAPED, _QUOTED, 1), (_LOCAL, _LOCAL, 0)):
@@ -81,14 +81,14 @@ def _table() -> StateTable:
         moves[begin + fits, column] = to + fits - 1
     moves[_LOCAL + _LEFT[:, None], [_BRACKET, _BACKSLASH]] = -1
     moves[_LOCAL + _LEFT, _AT] = _BRACKETS - 1
-    left, room = (part.ravel() for part in np.indices((MAX_DOMAIN + 1, _ROOMS)))
-    at, begun = _DOMAIN + left * _ROOMS + room, room < MAX_LABEL
+    left, label = (part.ravel() for part in np.indices((MAX_DOMAIN + 1, _LABELS)))
+    at, begun = _DOMAIN + left * _LABELS + label, label < MAX_LABEL
     for column in (_HYPHEN, _ALNUM, *range(_OTHERS + 1, len(_READS))):
         octets, more = int(_OCTETS[column]), int(column == _HYPHEN)  # a letter or digit behind it
-        here = at[(left >= octets + more) & (room > more) & (begun | (more == 0))]
-        moves[here, column] = here - octets * _ROOMS - 1
+        here = at[(left >= octets + more) & (label > more) & (begun | (more == 0))]
+        moves[here, column] = here - octets * _LABELS - 1
     dotted = begun & (left > 1)
-    moves[at[dotted], _DOT] = _DOMAIN + left[dotted] * _ROOMS - 1
+    moves[at[dotted], _DOT] = _DOMAIN + left[dotted] * _LABELS - 1
     moves[_BRACKETS - 1, _BRACKET] = moves[_BRACKETS] = _BRACKETS
     return StateTable(moves, np.ones(len(moves), np.uint8), np.zeros(len(moves), np.int64))
 

@@ -9,7 +9,7 @@ demand. So each smallest set takes one question, and each demand one for every c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from structgen.schema.normal_form.expressions import Expr
@@ -36,7 +36,7 @@ class Enough(NamedTuple):
         return self.demands if self.is_whole and shorter else None
 
 
-def enough(conditions: Sequence[Expr], needed: Iterable[Expr], is_enough: IsEnough) -> Enough:
+def enough(conditions: Sequence[Expr], needed: Collection[Expr], is_enough: IsEnough) -> Enough:
     """The smallest sets that are enough, at most MAX_WAYS. needed: conditions that are in all."""
     demands = [frozenset((x,)) for x in needed]
     ways = [frozenset(needed)]  # the smallest that meet all demands so far

@@ -207,11 +207,18 @@ def _is_subschema(spot: Spot, path: tuple[str | int, ...]) -> bool:
 def _given(
     resource: referencing.Resource[Any], referring: Dialect, uri: str
 ) -> tuple[Any, Dialect]:
-    """The schema of a document, one of draft 3 as draft 4 has it, and its dialect."""
-    stated = with_stated_draft(resource)
-    if is_draft_3(stated):
-        return as_draft_4(stated, f"{uri}#"), Dialect(4)
-    return resource.contents, _dialect(resource, referring)
+    """The schema of a document, and its dialect where it has no `$schema`.
+
+    That is the draft it is given with; one given as opaque, or with the same draft as what refers
+    to it, is like that. A schema of draft 3 is one of draft 4 that says the same.
+    """
+    contents, specified = resource.contents, _specified(resource)
+    draft = referring.draft if specified is None else DRAFTS[specified]
+    plain = isinstance(contents, dict) and "$schema" not in contents
+    if is_draft_3(contents) or (draft == 3 and plain):
+        return as_draft_4(contents, f"{uri}#"), Dialect(4)
+    same = draft == referring.draft
+    return contents, referring if same else dialect_of_draft(draft, location(""))
 
 
 def with_stated_draft(resource: referencing.Resource[Any]) -> Any:
@@ -228,14 +235,3 @@ def _specified(resource: referencing.Resource[Any]) -> str | None:
 
     made = ((uri, specification_with(uri).create_resource(resource.contents)) for uri in DRAFTS)
     return next((uri for uri, same in made if same == resource), None)
-
-
-def _dialect(resource: referencing.Resource[Any], referring: Dialect) -> Dialect:
-    """The dialect of a document that has no `$schema`: that of the draft it is given with.
-
-    One given as opaque, or with the same draft as what refers to it, is like that.
-    """
-    uri = _specified(resource)
-    if uri is None or DRAFTS[uri] == referring.draft:
-        return referring
-    return dialect_of_draft(DRAFTS[uri], location(""))

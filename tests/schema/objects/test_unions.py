@@ -462,18 +462,24 @@ def test_branches_that_a_value_misses_are_told_by_what_it_fits(layout: int, spel
         assert odd or accepted == decide(text.encode())
 
 
+def calls_of(owner: type, name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The arguments of all calls of a method from now on."""
+    calls: list[tuple[Any, ...]] = []
+    method = getattr(owner, name)
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        calls.append(arguments)
+        return method(self, *arguments)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls
+
+
 def test_what_is_asked_of_a_value_to_come_is_looked_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And not once more with each clause that asks for something."""
-    asked: list[Any] = []
-    check = QuickCheck._may_fit
-
-    def counted(self: QuickCheck, *claim: Any) -> bool:
-        asked.append(claim)
-        return check(self, *claim)
-
-    monkeypatch.setattr(QuickCheck, "_may_fit", counted)
+    asked = calls_of(QuickCheck, "_may_fit", monkeypatch)
     beginnings = [
         {"if": {"properties": {"name": {"pattern": f"^{a}{b}"}}}, "then": {"required": [a + b]}}
         for a in "abc"
@@ -543,19 +549,12 @@ def test_work_for_a_key_does_not_grow_with_unions_about_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is searched is about the keys that are connected with it."""
-    searched: list[int] = []
-    search = ClauseMatcher._can_finish
-
-    def counted(self: ClauseMatcher, at: Any, *others: Any) -> bool:
-        searched.append(len(at.open_clauses))
-        return search(self, at, *others)
-
-    monkeypatch.setattr(ClauseMatcher, "_can_finish", counted)
+    searched = calls_of(ClauseMatcher, "_can_finish", monkeypatch)
     spec = sg.JsonSchema({"type": "object", "allOf": SWITCHES}, property_order="any")
     constraint = sg.compile(spec, BYTES)
     constraint.advance_bytes(constraint.start, b'{"use3":true,"path3":"x","use9":true,"path9":"y"}')
     assert searched
-    assert max(searched) <= 3
+    assert max(len(at.open_clauses) for at, *_ in searched) <= 3
 
 
 KEYS, FITTING = "abc", [WHOLE, TEXT, {"const": 1}, {"enum": [1, "x"]}, {"not": {"const": 1}}, {}]
@@ -627,14 +626,7 @@ def test_what_a_tag_decides_is_found_when_a_schema_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And which keys may come first; hardly anything is left to find in the text."""
-    searched: list[int] = []
-    search = QuickCheck._unsatisfied
-
-    def counted(self: QuickCheck, *arguments: Any) -> Any:
-        searched.append(1)
-        return search(self, *arguments)
-
-    monkeypatch.setattr(QuickCheck, "_unsatisfied", counted)
+    searched = calls_of(QuickCheck, "_unsatisfied", monkeypatch)
     schema = {**CASES["conditions on a tag that must come"][0], "type": "object"}
     constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
     assert len(searched) > len(LETTERS)
@@ -745,14 +737,7 @@ def test_branches_that_exclude_each_other_are_joined_once_each(
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_beside_unions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the number of members; mostly it needs no search to see that they can be kept."""
-    searched: list[int] = []
-    search = ClauseMatcher._is_finishable
-
-    def counted(self: ClauseMatcher, *arguments: Any) -> bool:
-        searched.append(1)
-        return search(self, *arguments)
-
-    monkeypatch.setattr(ClauseMatcher, "_is_finishable", counted)
+    searched = calls_of(ClauseMatcher, "_is_finishable", monkeypatch)
     monkeypatch.setattr(combination, "MAX_MULTIPLIED", 1)
     rng = Random(seed)
     keys = "abcde"

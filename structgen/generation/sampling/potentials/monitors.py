@@ -26,7 +26,7 @@ from structgen.generation.sampling.context import Context, unfinished_bytes
 from structgen.generation.sampling.potentials.potentials import REFUSED, TextCritic
 from structgen.masks import bitmask
 from structgen.masks.bitmask import Rows
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 _REMEMBERED = 256  # rows

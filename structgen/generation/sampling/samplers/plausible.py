@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 Ids = npt.NDArray[np.int32]

@@ -27,7 +27,7 @@ from structgen.generation.speculation.drafters.guessing import (
 from structgen.generation.speculation.interfaces import Budget, LearnsNothing
 from structgen.generation.speculation.tree import Context, DraftTree
 from structgen.masks import bitmask
-from structgen.util.per_object import per_object
+from structgen.util.cached import per_object
 from structgen.vocabulary.vocabulary import Vocabulary
 
 FEW = 5  # allowed tokens of which all are drafted

@@ -26,8 +26,8 @@ from structgen.grammar.readers.lark.parameters import (
     ParameterError,
     ParameterReader,
 )
+from structgen.grammar.readers.lark.rust_regex import as_python
 from structgen.grammar.readers.lark.source import Definition, LarkSource
-from structgen.grammar.terminals.rust_regex import as_python
 from structgen.grammar.terminals.substrings import substrings
 from structgen.regular.regex import Regex
 

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.grammar.terminals.rust_regex import as_python
+from structgen.grammar.readers.lark.rust_regex import as_python
 
 CATEGORIES = ["L", "Lu", "Ll", "N", "Nd", "P", "Sc", "Zs"]
 
