@@ -31,7 +31,7 @@ def nearest_ends(moves, ends, said):  # type: ignore[no-untyped-def]
     """Find how many characters suffice for a text to end from each state, as far as is known.
 
     moves: int32[B, C]; ends: uint16[B]; said: int32[S, 2] for the first S states, whose column
-    UPPER is FAR, or what was found before (Bellman and Ford's relaxation, from the last state on).
+    UPPER is `glushkov.FAR` at first, or what was found before (Bellman and Ford's relaxation).
     """
     changed = True
     while changed:
