@@ -143,8 +143,8 @@ def write_aligned(session: Session, job: Job, compiled: Compiled | None) -> Writ
         raise ValueError("the arm needs an engine")
     begun = time.perf_counter()
     model = TimedModel(session.target, job.prompt, temperature=job.temperature or 1.0)
-    model.deadline = job.deadline
     model.log_probs([()])
+    model.deadline = job.deadline  # the prompt is read even when it has passed
     written = Written(prompt=model.seconds)
     constraint = MatcherConstraint(compiled, session.vocabulary)
     posterior = Posterior(model, constraint, max_tokens=job.budget, stop="eos")
