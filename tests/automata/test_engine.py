@@ -312,6 +312,18 @@ def test_all_tables_have_room_for_as_many_states() -> None:
             assert len(getattr(tables, name)) >= room, (count, name)
 
 
+def test_room_counts_as_memory_where_it_is_used() -> None:
+    """A state more costs its row, however many rows there is room for."""
+    engine = engine_of({"type": "array", "items": {"enum": ["aa", "bb", "cc"]}})
+    row = engine.tables.rows.strides[0]
+    engine.make_room(len(engine.tables.filled))  # for twice as many
+    before, states = engine.nbytes, engine.states_made
+    engine.run(engine.start, b'["aa","cc')
+    assert engine.states_made > states
+    grown = engine.nbytes - before - row * (engine.states_made - states)
+    assert 0 <= grown < row  # spans and stack nodes
+
+
 def test_what_was_read_is_found_again_however_many_keys_were() -> None:
     """A key has the same stack node when it is read again, and that has captured its letters."""
     engine: Any = sg.JsonSchema({"type": "object"}, whitespace="compact").automaton()

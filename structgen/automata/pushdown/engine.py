@@ -149,10 +149,11 @@ class Engine(Positions, Automaton):
 
     @property
     def nbytes(self) -> int:
-        """See `Automaton.nbytes`: room for spans and stack nodes counts where it is used."""
+        """See `Automaton.nbytes`: room for rows, spans and stack nodes counts where it is used."""
         if self._measured is not self.tables:
             self._measured, self._fixed_bytes = self.tables, fixed_bytes(self.tables)
         t, k = self.tables, self._k
-        spans, nodes = t.sizes.item(k.SIZE_SPANS), t.sizes.item(k.SIZE_STACK_NODES)
+        rows = t.sizes.item(k.SIZE_STATES) * t.rows.strides[0]
+        spans = t.sizes.item(k.SIZE_SPANS) * t.spans.strides[0]
         links = t.stack_nodes.strides[0] + t.capture_links.strides[0]
-        return int(self._fixed_bytes + spans * t.spans.strides[0] + nodes * links)
+        return int(self._fixed_bytes + rows + spans + t.sizes.item(k.SIZE_STACK_NODES) * links)

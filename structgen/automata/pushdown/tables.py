@@ -226,12 +226,11 @@ def largest(bit_sets: Int64s, key_sets: npt.NDArray[np.int32]) -> int:
 def fixed_bytes(t: Any) -> int:
     """Bytes of the tables that stay as they are until an array takes another's place.
 
-    Without the rows that all constraints share, those that no lexer state has, and what grows
-    within its room: spans, stack nodes and their captures.
+    Without the rows that all constraints share, and what grows within its room: rows, spans, stack
+    nodes and their captures.
     """
-    counted = t._replace(shared_rows=t.shared_rows[:0], rows=t.rows[: len(t.filled)])
-    growing = counted.spans, counted.stack_nodes, counted.capture_links
-    return int(sum(array.nbytes for array in counted) - sum(array.nbytes for array in growing))
+    growing = t.shared_rows, t.rows, t.spans, t.stack_nodes, t.capture_links
+    return int(sum(array.nbytes for array in t) - sum(array.nbytes for array in growing))
 
 
 def inconsistent_tables() -> ArtifactError:
