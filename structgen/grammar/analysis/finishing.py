@@ -6,6 +6,9 @@ whether a pushdown system, the grammar with these sets as its control states, ca
 summaries of items as a least fixed point (T. Reps, S. Horwitz and M. Sagiv, "Precise
 interprocedural dataflow analysis via graph reachability", 1995). They are computed as far as a
 question depends on them; what takes fewest bytes is looked at first.
+
+Where every item can be read so that no lookahead is left that ignored text does not satisfy, all
+stacks can be finished behind such text, and the pushdown system need not be looked at.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from structgen.util.cancellation import checkpoint
 
 EMPTY_ITEM, END_ITEM = 0, 1
 MAX_STEPS = 1 << 19  # items, each with what is between lexemes there; past it nothing is sure
+FEW_STEPS = 1 << 8  # of all questions, until it is asked whether every item can be read plainly
 
 
 class _Place:
@@ -75,6 +79,7 @@ class Finishing:
         self._todo: list[tuple[_Place, int, Between]] = []
         self._asked: list[_Place] = []  # the places to which a question has come
         self._question = self._steps = 0
+        self._plain: bool | None = None  # whether every item can be read plainly, once it is asked
 
     def can_end(self, stacks: int, lookaheads: int, most: int = MAX_STEPS) -> bool | None:
         """Whether some text leads from closed stacks to the end and satisfies all lookaheads.
@@ -84,6 +89,8 @@ class Finishing:
         self._question += 1
         self._asked, followed = [], 0
         last = min(self._steps + most, MAX_STEPS)
+        if self._plain is None and self._steps > FEW_STEPS:
+            self._plain = self._lexemes.are_plain()
         level = self._level(stacks, self._lexemes.between(stacks, lookaheads))
         self._ask(level)
         while not level.ends and (self._todo or followed < len(self._asked)):
@@ -137,10 +144,16 @@ class Finishing:
         level = self._levels.get((stacks, between))
         if level is None:
             level = self._levels[stacks, between] = _Level()
-            level.ends = self._safe and between.lookaheads == 0
-            if not level.ends:
-                self._add(level, stacks, between)
+            self._add(level, stacks, between)
+        if not level.ends and self._is_finished(between):
+            self._succeed(level)
         return level
+
+    def _is_finished(self, between: Between) -> bool:
+        """Whether any stack can surely be finished with this between the lexemes."""
+        if self._safe and between.lookaheads == 0:
+            return True
+        return bool(self._plain) and self._lexemes.is_plain(between)
 
     def _open(self, level: _Level, stacks: int, between: Between) -> None:
         """Begin with each item on top of some stacks."""
@@ -182,7 +195,7 @@ class Finishing:
         if (item, between) not in frame.reached:
             frame.reached.add((item, between))
             self._add(frame, item, between)
-            if self._safe and between.lookaheads == 0:
+            if self._is_finished(between):
                 self._succeed(frame)
 
     def _go_on(self, frame: _Frame, item: int, between: Between) -> None:

@@ -82,6 +82,25 @@ class LexemeEnds:
             self._behind[key] = self._least(found)
         return self._behind[key]
 
+    def is_plain(self, between: Between) -> bool:
+        """Whether ignored text, or none, satisfies all lookaheads."""
+        return between.lookaheads == 0 or self._skipped(between)[0].lookaheads == 0
+
+    def are_plain(self) -> bool:
+        """Whether every item can be read so that what is left behind each terminal is plain.
+
+        Never so with `stack_tops`: what the lexer looks for differs from stack to stack then.
+        """
+        if self._stack_tops is not None:
+            return False
+        nothing = Between(0, 0)
+        return self.items.all_derive(
+            [
+                any(map(self.is_plain, self.behind(nothing, terminal)))
+                for terminal in range(self.items.terminals)
+            ]
+        )
+
     def of(self, lexer: int, lookaheads: int) -> list[tuple[int, int]]:
         """The pairs (record of terminals, lookaheads left) with which a lexeme can end."""
         key = (lexer, lookaheads)

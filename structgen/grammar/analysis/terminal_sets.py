@@ -26,7 +26,7 @@ FEW_ITEMS = 500  # of a grammar whose supersets are found before its sets
 MOST_LOOKED_AT = 600  # sets of stacks
 AT_ONCE = 32  # of these
 MOST_INTS = 64  # in each of them
-EMPTY_ITEM = 0
+EMPTY_ITEM, END_ITEM = 0, 1
 EMPTY, END = 1, 2  # the bits of the rest with nothing left, and of the end of the text
 Moves = dict[int, int]  # by terminal: the items that it leads to, as a bit mask
 
@@ -60,14 +60,36 @@ class Items:
             k.CALL_START, self._constant(k.CALL_ITEM), self._constant(k.CALL_TERMINAL)
         )
 
+    def all_derive(self, terminals: list[bool]) -> bool:
+        """Whether every item can be read with some of the terminals alone."""
+        k, first = self._k, self._constant(self._k.FIRST)
+        skips, calls = self._constant(k.SKIP), self._constant(k.CALL_ITEM)
+        symbols = np.array([*terminals, *[False] * len(self._constant(k.CALL_START))], np.bool_)
+        entering = symbols[self._constant(k.CALL_TERMINAL)]
+        skipper, called = (self._owners(start) for start in (k.SKIP_START, k.CALL_START))
+        derives = np.zeros(len(first), np.bool_)
+        derives[EMPTY_ITEM] = True
+        after, count = self._constant(k.AFTER), -1
+        while count < derives.sum():
+            count = derives.sum()
+            symbols[self.terminals + called[entering & derives[calls]]] = True
+            derives |= (first >= 0) & symbols[first] & derives[after]
+            derives[skipper[derives[skips]]] = True
+        derives[END_ITEM] = True
+        return bool(derives.all())
+
+    def _owners(self, start: int) -> Any:
+        """Of which item or name each entry of a CSR array is."""
+        starts = self._constant(start)
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
     def _constant(self, name: int) -> Any:
         tables = self._tables
         return tables.fixed[tables.offsets[name] : tables.offsets[name + 1]]
 
     def _rows(self, start: int, items: Any, terminals: Any = None) -> list[list[Any]]:
         """A CSR array of items as lists, or of terminals with the items behind them."""
-        starts = self._constant(start)
-        owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        starts, owners = self._constant(start), self._owners(start)
         order = np.lexsort((-self._constant(self._k.COST)[items], owners))
         listed: list[Any] = items[order].tolist()
         if terminals is not None:

@@ -35,7 +35,7 @@ from structgen.regular.charset import ALL
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.regex import EMPTY, INFINITE, Regex, complement, sub_automaton
 
-MAX_STATES = 4_000  # byte states of a pattern, and of what may follow its ends
+MAX_STATES = 30_000  # byte states of a pattern, and of what may follow its ends
 
 
 def of_terminal(terminal: Terminal, ordered: bool) -> Automata:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structgen.grammar.analysis.finishing import Finishing
+from structgen.grammar.analysis import finishing
+from structgen.grammar.analysis.finishing import MAX_STEPS, Finishing
 from structgen.grammar.analysis.lexeme_ends import LexemeEnds
 from structgen.grammar.automaton.automaton import GrammarAutomaton
 from structgen.grammar.ir import Grammar
@@ -51,6 +52,46 @@ def test_answers_do_not_depend_on_what_was_asked_before(of: Grammar, seed: int, 
         alone = _finishing(automaton, safe=safe).can_end(stacks, lookaheads)
         assert shared.can_end(stacks, lookaheads, draw.randrange(6)) in (alone, None)
         assert shared.can_end(stacks, lookaheads) == alone
+
+
+@settings(max_examples=60, deadline=None)
+@given(grammars() | grammars("viable"), st.booleans())
+def test_items_that_can_be_read_plainly_change_no_answer(of: Grammar, safe: bool) -> None:
+    """Asked before the first question, or never."""
+    automaton = automaton_of(of)
+    if automaton is None:
+        return
+    asking, not_asking = (_finishing(automaton, safe=safe) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        for stacks, lookaheads in _questions(automaton):
+            patch.setattr(finishing, "FEW_STEPS", MAX_STEPS)
+            expected = not_asking.can_end(stacks, lookaheads)
+            patch.setattr(finishing, "FEW_STEPS", -1)
+            assert asking.can_end(stacks, lookaheads) == expected
+
+
+def test_behind_plain_items_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a comment needs a line break, which brackets do not allow, but spaces are ignored."""
+    monkeypatch.setattr(finishing, "FEW_STEPS", -1)
+    automaton = Lark(
+        """start: (sum _NL)+
+        sum: product | sum "+" product
+        product: atom | product "*" atom
+        atom: NAME | "(" sum ")"
+        NAME: /[a-z]+/
+        _NL: (/\\n/ | COMMENT)+
+        COMMENT: /#[^\\n]*/
+        %ignore " "
+        %ignore COMMENT"""
+    ).automaton()
+    assert isinstance(automaton, GrammarAutomaton)
+    assert automaton.is_checked
+    for text, ended in ((b"a + (b ", True), (b"a + (b #", False), (b"a #", True)):
+        assert (automaton.run(automaton.start, text)[0] >= 0) == ended
+    one = automaton._viability._perhaps
+    at, _ = automaton.run(automaton.start, b"a * (b + ((")
+    assert automaton.next_bytes(at)
+    assert one._steps < 40
 
 
 def test_a_question_does_not_look_at_what_another_left_open(

@@ -126,3 +126,10 @@ def test_grammars_read_what_lark_reads(name: str, lexing: Any) -> None:
     check_masks(automaton, tokens, 3)
     if set(letters) <= set("abc"):
         check_completions(automaton, lambda text: bool(lark_accepts(parser, text)), short, 4)
+
+
+def test_a_lookahead_may_have_thousands_of_states() -> None:
+    """Letters of any script, counted: ten thousand byte states and more in a lookahead DFA."""
+    automaton = sg.Lark("start: X /\\w+y?/\nX: /x(?=\\w{30}y)/").automaton()
+    assert reads(automaton, "x" + "é" * 30 + "y")
+    assert not reads(automaton, "x" + "é" * 29 + "y")

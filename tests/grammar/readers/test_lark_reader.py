@@ -113,6 +113,7 @@ def read(text: str, **options: Any) -> Grammar:
         ('start: "a" "b"\n%ignore " "', ["a b", " ab  "], ["a-b"]),
         ('start: A A\nA: /a+/', [], ["aa", "aaa"]),
         ("start: /(?!if\\b)\\w+/", ["iff", "a"], ["if", ""]),
+        ('start: A\nA: B? "a"\nC: "c"\nB: /b/\n%ignore C\n%ignore B', ["ac", "bab"], ["b"]),
     ],
 )  # fmt: skip
 def test_features_of_the_language(grammar: str, fits: list[str], fails: list[str]) -> None:
@@ -229,6 +230,8 @@ def test_messages_name_terminals_as_they_are_written() -> None:
         ("start: A\nA: %json {}", "in a terminal", 2, 4, "A"),
         ('start: %json {"x":\n 1} ) "a"', "')' does not fit", 2, 5, "start"),
         ('start: "a" -> A', "lias", 1, 15, "start"),
+        ('start: A\nA: "x" q{"a"}\nq{p}: p', "'A' uses a template", 2, 9, "A"),
+        ('start: A\nA: q{"a"}\nq{p}: p', "'A' uses a template", 2, 5, "A"),
     ],
 )
 def test_wrong_grammars_get_line_column_rule_and_caret(

@@ -324,6 +324,14 @@ class _Reader:
                 else:
                     found.append(TerminalDef(name, pattern, priority))
                     continue
+            if next(tree.find_data("template_usage"), None) is not None:
+                place = self.text.used("{", name) or self._place_of(name) or Place(1, 1)
+                raise self.text.error(
+                    f"the terminal {self._called(name)!r} uses a template",
+                    place,
+                    rule=self._called(name),
+                    expected="terminals, strings and patterns",
+                )
             prepared = _LARK.PrepareLiterals().transform(self._own(tree))
             if str(name) in self.text.lexemes or has_marks(self.text, prepared):
                 trees[str(name)] = prepared

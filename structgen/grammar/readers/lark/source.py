@@ -235,9 +235,9 @@ class LarkSource(Source):
             stack = [root]
             while stack:
                 name = stack[-1]
-                missing = [other for other in inside[name] if other not in sizes]
-                if missing and name not in sizes:
+                if name not in sizes:
                     sizes[name] = 0  # a terminal inside itself is Lark's to refuse
+                    missing = [other for other in inside[name] if other not in sizes]
                     stack += missing
                     continue
                 sizes[name] = 1 + sum(sizes[other] for other in inside[name])
