@@ -10,13 +10,16 @@ import json
 import sys
 import types
 import typing
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
 from structgen.schema.json_schema import JsonSchema
+from structgen.schema.values import dumps
 from structgen.spec.base import MachineSpec
 from structgen.util.json_pointer import pointer_to
 
@@ -140,9 +143,14 @@ class PythonType(MachineSpec):
         return self.portable().to_json()
 
     def write(self, value: Any) -> bytes:
-        """A value of the type as JSON text. Raises ValueError or TypeError where it is none."""
-        written: bytes = self.adapter.dump_json(value, by_alias=True, warnings=False)
-        return written
+        """A value of the type as JSON text. Raises ValueError or TypeError where it is none.
+
+        Decimals are numbers, and durations have days and seconds: so the schema has them, and
+        Pydantic reads them, but it writes strings, and years.
+        """
+        written = json.loads(self.adapter.dump_json(value, by_alias=True, warnings=False))
+        plain = self.adapter.dump_python(value, by_alias=True, warnings=False)
+        return dumps(_respelt(written, plain), ensure_ascii=False).encode()
 
     def partial(self, text: str) -> PartialValue:
         """The JSON value so far; what is final of it can be validated already."""
@@ -176,6 +184,23 @@ class PythonType(MachineSpec):
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+def _respelt(written: Any, value: Any) -> Any:
+    """What Pydantic has written of a value, with Decimals and durations as the schema has them."""
+    if isinstance(value, Decimal):
+        return value
+    if isinstance(value, timedelta) and value >= timedelta() and not value.microseconds:
+        return f"P{value.days}DT{value.seconds}S"
+    if not isinstance(written, list | dict) or not isinstance(value, Collection):
+        return written
+    if len(value) != len(written):
+        return written
+    if isinstance(written, list):
+        return [*map(_respelt, written, value)]
+    if isinstance(written, dict) and isinstance(value, Mapping):
+        return dict(zip(written, map(_respelt, written.values(), value.values()), strict=True))
+    return written
 
 
 def _plain_integers(text: str) -> str:

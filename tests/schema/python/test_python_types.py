@@ -13,19 +13,27 @@ import pickle
 import subprocess
 import sys
 import uuid
+from collections import Counter, OrderedDict
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from random import Random
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import jsonschema
 import pytest
 from pydantic import (
+    UUID4,
     AfterValidator,
+    Base64Bytes,
     BaseModel,
     ConfigDict,
     Field,
+    FileUrl,
     FiniteFloat,
     HttpUrl,
+    IPvAnyAddress,
+    MongoDsn,
     NaiveDatetime,
     RootModel,
     TypeAdapter,
@@ -33,8 +41,11 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType, TypedDict
 
+import structgen as sg
 from structgen.errors import GenerationError, SpecError, UnsupportedSchemaError
 from structgen.schema.python.types import PythonType, is_python_type
+from tests.fuzz.judge import BYTES
+from tests.fuzz.values import written
 
 
 class Colour(enum.Enum):
@@ -42,6 +53,20 @@ class Colour(enum.Enum):
 
     RED = "red"
     TWO = 2
+
+
+class Rank(enum.IntEnum):
+    """Members that are numbers."""
+
+    LOW = 1
+    HIGH = 10
+
+
+class Span(enum.Enum):
+    """A member that no JSON stands for, and one that does."""
+
+    NONE = ""
+    WIDE = (1, 2)
 
 
 class Address(BaseModel):
@@ -133,10 +158,29 @@ def even(value: int) -> int:
     return value
 
 
+class Trimmed(BaseModel):
+    """Strings lose white space at their ends before they are judged, bytes are counted."""
+
+    model_config = ConfigDict(str_strip_whitespace=True, allow_inf_nan=False)
+    name: Annotated[str, Field(min_length=2)]
+    code: Annotated[bytes, Field(max_length=3)]
+    size: float
+
+
+class Invoice(BaseModel):
+    """Values that Pydantic writes in another way than their schema says."""
+
+    total: Decimal
+    parts: dict[str, list[Decimal]]
+    due: dt.timedelta
+    rate: tuple[Decimal, ...] = ()
+
+
 Numbers = TypeAliasType("Numbers", list[int])
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
 Money = Annotated[Decimal, Field(max_digits=5, decimal_places=2)]
 UTC = dt.UTC
+RANDOM = uuid.UUID("c047191c-7168-4316-bfc0-c1d1892c49e2")
 ADDRESS = {"street": "Main St", "zip": "12345"}
 
 ROUND_TRIPS: list[tuple[Any, Any, Any]] = [
@@ -172,6 +216,31 @@ ROUND_TRIPS: list[tuple[Any, Any, Any]] = [
         uuid.UUID,
         "12345678-1234-1234-1234-123456789abc",
         uuid.UUID("12345678-1234-1234-1234-123456789abc"),
+    ),
+    (UUID4, str(RANDOM), RANDOM),
+    (dict[UUID4, int], {str(RANDOM): 1}, {RANDOM: 1}),
+    (Counter[int], {"7": 2}, Counter({7: 2})),
+    (OrderedDict[int, str], {"-7": "a"}, OrderedDict({-7: "a"})),
+    (dict[int | None, int], {"7": 2}, {7: 2}),
+    (dict[Rank, int], {"10": 2}, {Rank.HIGH: 2}),
+    (dict[Literal["a", 1], int], {"a": 2}, {"a": 2}),
+    (Span, "", Span.NONE),
+    (Literal[Rank.LOW], 1, Rank.LOW),
+    (Literal["a", Span.NONE], "a", "a"),
+    (complex, "-1.5+2j", -1.5 + 2j),
+    (Base64Bytes, "AP8=", b"\0\xff"),
+    (IPvAnyAddress, "::1", IPv6Address("::1")),
+    (IPv4Network, "172.16.0.0/12", IPv4Network("172.16.0.0/12")),
+    (IPv6Network, "2001:db8::/32", IPv6Network("2001:db8::/32")),
+    (IPv4Interface, "10.1.2.3/8", IPv4Interface("10.1.2.3/8")),
+    (IPv6Interface, "fe80::1:2", IPv6Interface("fe80::1:2")),
+    (HttpUrl, "http://u:p@127.0.0.1:65535", HttpUrl("http://u:p@127.0.0.1:65535")),
+    (MongoDsn, "mongodb+srv://db:27017/x", MongoDsn("mongodb+srv://db:27017/x")),
+    (FileUrl, "file:///a/b", FileUrl("file:///a/b")),
+    (
+        Trimmed,
+        {"name": "a b", "code": "abc", "size": 1e308},
+        Trimmed(name="a b", code=b"abc", size=1e308),
     ),
     (Decimal, 12.5, Decimal("12.5")),
     (Annotated[Decimal, Field(gt=Decimal("1e40"))], 10**41, Decimal(10**41)),
@@ -253,6 +322,28 @@ MISFITS: list[tuple[Any, Any]] = [
     (NaiveDatetime, "2024-02-29T10:20:30Z"),
     (NaiveDatetime, "2023-02-29T10:20:30"),
     (dt.timedelta, "P99999999999D"),
+    (UUID4, "2eb8aa08-aa98-11ea-b4aa-73b441d16380"),
+    (UUID4, "2eb8aa08-aa98-41ea-14aa-73b441d16380"),
+    (dict[UUID4, int], {"a": 1}),
+    (Counter[int], {"a": 1}),
+    (OrderedDict[int, int], {"01": 1}),
+    (dict[int | None, int], {"": 1}),
+    (dict[Literal["a", 1], int], {"1": 1}),
+    (Span, [1, 2]),
+    (Literal["a", Span.NONE], ""),
+    (complex, "1 + 2j"),
+    (Base64Bytes, "AP8"),
+    (IPvAnyAddress, "a"),
+    (IPv4Network, "172.17.0.0/12"),
+    (IPv6Network, "2001:db8:1::/32"),
+    (IPv4Interface, "10.1.2.3/33"),
+    (IPv6Interface, "1::2::3"),
+    (MongoDsn, "mongodbsrv://db"),
+    (FileUrl, "file://a:1/b"),
+    (HttpUrl, "http://a:65536/"),
+    (Trimmed, {"name": "a ", "code": "abc", "size": 1}),
+    (Trimmed, {"name": "ab", "code": "éé", "size": 1}),
+    (Trimmed, {"name": "ab", "code": "abc", "size": 10**309}),
     (HttpUrl, "ftp://a.example"),
     (HttpUrl, "http://999.999/"),
     (HttpUrl, "http://a@/"),
@@ -263,6 +354,45 @@ MISFITS: list[tuple[Any, Any]] = [
 def test_what_the_type_refuses_does_not_fit_the_schema(tp: Any, value: Any) -> None:
     """The schema is as strict as the type, or stricter, so that no text fails in `parse`."""
     assert not fits(PythonType(tp), value)
+
+
+@pytest.mark.parametrize(
+    "tp", [*dict.fromkeys(case[0] for case in ROUND_TRIPS if case[0] is not FileUrl)], ids=str
+)
+def test_what_is_written_at_random_is_a_value(tp: Any) -> None:
+    """Pydantic reads what the constraint lets through, wherever the random walk turns."""
+    spec = PythonType(tp)
+    constraint = sg.compile(spec, BYTES)
+    for seed in range(6):
+        spec.parse(json.dumps(written(constraint, Random(seed))))
+
+
+def test_values_are_checked_as_the_schema_has_them() -> None:
+    """Decimals are numbers, and durations fit their format, wherever in a value they stand."""
+    value = Invoice(
+        total=Decimal("12.50"),
+        parts={"a": [Decimal(3), Decimal("-0.25")]},
+        due=dt.timedelta(days=400, seconds=7),
+        rate=(Decimal(1),),
+    )
+    text = PythonType(Invoice).write(value).decode()
+    assert json.loads(text) == {
+        "total": 12.5,
+        "parts": {"a": [3, -0.25]},
+        "due": "P400DT7S",
+        "rate": [1],
+    }
+    assert PythonType(Invoice).parse(text) == value
+    sg.check(Invoice, value)
+    with pytest.raises(sg.errors.ValidationError):
+        sg.check(Invoice, value.model_copy(update={"due": dt.timedelta(days=-1)}))
+
+
+@pytest.mark.parametrize("tp", [Literal[Span.WIDE], Literal[b"x"], dict[tuple[int, int], int]])
+def test_what_pydantic_never_reads_from_json_is_refused(tp: Any) -> None:
+    """A type of which no text is a value does not compile."""
+    with pytest.raises(UnsupportedSchemaError):
+        _ = PythonType(tp).schema
 
 
 def holds(schema: dict[str, Any], value: Fraction) -> bool:
