@@ -136,9 +136,14 @@ class UnsupportedSchemaError(StructgenError):
 
 
 class UnsatisfiableSchemaError(StructgenError):
-    """No text at all fits the spec."""
+    """No text at all fits the spec.
+
+    `conflict` has the JSON Pointers of the parts of a schema that exclude each other, none of which
+    could be left out; empty where that takes too long to find, and for other specs.
+    """
 
     kind = "unsatisfiable"
+    conflict: tuple[str, ...] = ()
 
 
 class BudgetError(StructgenError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from structgen.automata.pushdown.machine import Machine
@@ -191,9 +192,26 @@ class JsonSchema(MachineSpec):
         return cls(**data, registry=registry)
 
 
+def schemas_of(spec: JsonSchema) -> Schemas:
+    """The subschemas of a spec, of which nothing is combined yet."""
+    from structgen.schema.keywords.schemas import Schemas
+    from structgen.schema.machine.whitespace import layout_of
+
+    _, gap = layout_of(spec.whitespace, spec.any_escapes, spec.surrogates == "allow")
+    return Schemas(
+        spec.schema,
+        assert_formats=spec.formats == "assert",
+        declared=spec.property_order == "declared",
+        gap=gap,
+        natural=spec.natural,
+        patterns=spec.patterns,
+        surrogates=spec.surrogates == "allow",
+        registry=spec.registry,
+    )
+
+
 def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
     """The machine that reads the texts of a spec, and the subschemas that it is made from."""
-    from structgen.schema.keywords.schemas import Schemas
     from structgen.schema.machine.any_value import free_machine
     from structgen.schema.machine.lexicon import prepared_json
     from structgen.schema.machine.machine import JsonMachine
@@ -201,16 +219,7 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
 
     layout, gap = layout_of(spec.whitespace, spec.any_escapes, spec.surrogates == "allow")
     declared = spec.property_order == "declared"
-    schemas = Schemas(
-        spec.schema,
-        assert_formats=spec.formats == "assert",
-        declared=declared,
-        gap=gap,
-        natural=spec.natural,
-        patterns=spec.patterns,
-        surrogates=spec.surrogates == "allow",
-        registry=spec.registry,
-    )
+    schemas = schemas_of(spec)
     try:
         with limited(MAX_WORK, grows=True):
             schemas.complete()
@@ -221,11 +230,15 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
             "the schema is nested too deeply", hint="nest subschemas less deeply"
         ) from error
     if not possible:
+        from structgen.schema.report.conflict import conflict, in_words
+
+        parts = conflict(spec.schema, partial(_is_satisfiable, spec))
         raise UnsatisfiableSchemaError(
             "no JSON value fits the schema",
             location="#",
             expected="at least one value",
-            hint="look for constraints that exclude each other",
+            hint=in_words(parts) if parts else "look for constraints that exclude each other",
+            conflict=tuple(parts),
         )
 
     def describe(forms: Iterable[NormalForm]) -> str:
@@ -240,6 +253,13 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
     )
     machine.explore(schemas.explored)
     return machine, schemas
+
+
+def _is_satisfiable(spec: JsonSchema, weaker: Any) -> bool:
+    """Whether some value fits another schema, read as that of the spec is."""
+    schemas = schemas_of(replace(spec, schema=weaker, closed=False))
+    schemas.complete()
+    return schemas.costs.satisfiable(schemas.root)
 
 
 def load_json(text: str | bytes) -> Any:

@@ -136,7 +136,7 @@ def test_others_are_answered_meanwhile_and_a_client_may_leave(
     spec = LONG if "speculate" in more else {"guided_regex": "zq{30}zq"}  # hardly ever drawn
     stream = ask(client, extra_body=spec | more, max_tokens=900, stream=True)
     next(stream)
-    assert serving.service.engine.busy[0] == 1
+    wait_for(lambda: serving.service.engine.busy[0] == 1)
     found = ask(client, extra_body={"guided_choice": ["yes"]})
     assert found.choices[0].message.content == "yes"
     assert serving.service.engine.busy[0] == 1

@@ -9,6 +9,7 @@ registry; nothing is fetched.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -23,11 +24,12 @@ from structgen.schema.references.resources import (
     start_of,
 )
 from structgen.schema.references.vocabularies import Dialect
-from structgen.util.json_pointer import location
+from structgen.util.json_pointer import location, pointer_to, unescape_pointer
 
 if TYPE_CHECKING:
     from referencing import Registry
 
+_OF_OTHER_DRAFTS = {"/definitions": "/$defs", "/$defs": "/definitions"}
 RECURSION = ""  # the name under which a scope has the outermost `$recursiveAnchor`
 
 Scope = tuple[tuple[str, Resource], ...]  # by name; without the names of the current resource
@@ -109,12 +111,36 @@ class References:
                 anchor = self._documents.anchors(outermost)[fragment]
             if anchor is not None:
                 return anchor.contents, self._at(place, anchor.spot)
+        hint = "a reference is relative to the nearest `$id` around it"
+        meant = self._meant(resource, fragment)
+        if meant is not None:
+            uri = reference.partition("#")[0]
+            hint = f"did you mean {f'{uri}#{meant}'!r}?"
         raise DanglingReferenceError(
             f"'{keyword}': {reference!r} leads nowhere",
             location=f"{location(place.pointer)}/{keyword}",
             expected=f"a place in {location(resource.pointer)}",
-            hint="a reference is relative to the nearest `$id` around it",
+            hint=hint,
         )
+
+    def _meant(self, resource: Resource, fragment: str) -> str | None:
+        """A fragment that leads somewhere and is like one that does not; None if there is none."""
+        if not fragment.startswith("/"):
+            pointer = f"/{fragment}"
+            if self._documents.walk(resource, pointer) is not None:
+                return pointer
+            anchors = get_close_matches(fragment, self._documents.anchors(resource), 1)
+            return anchors[0] if anchors else None
+        if fragment == "/":
+            return ""  # a pointer to all of the document has no slash
+        above, _, token = fragment.rpartition("/")
+        renamed = _OF_OTHER_DRAFTS.get(above)
+        if renamed and self._documents.walk(resource, f"{renamed}/{token}") is not None:
+            return f"{renamed}/{token}"
+        walked = self._documents.walk(resource, above) if above else (resource.contents, None)
+        names = walked[0] if walked is not None and isinstance(walked[0], dict) else ()
+        close = get_close_matches(unescape_pointer(token), names, 1)
+        return f"{above}{pointer_to(close)}" if close else None
 
     def _at(self, place: Place, spot: Spot) -> Place:
         """The place of a spot that is reached from `place`."""

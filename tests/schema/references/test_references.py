@@ -573,6 +573,28 @@ def test_the_same_place_twice_is_no_loop() -> None:
     assert accepts(compiled(schema), 1)
 
 
+@pytest.mark.parametrize(("reference", "meant"), [
+    ("#/definitions/adress", "#/definitions/address"),
+    ("#definitions/address", "#/definitions/address"),
+    ("#/$defs/address", "#/definitions/address"), ("#/", "#"), ("#houze", "#house"),
+    ("root#/definitions/Address", "root#/definitions/address"),
+    ("#/definitions/a~1c", "#/definitions/a~1b"), ("#/definition", "#/definitions"),
+    ("#/definitions/other", None), ("#/title/x", None), ("#gone", None), ("#//", None),
+])  # fmt: skip
+def test_what_a_reference_probably_means(reference: str, meant: str | None) -> None:
+    """A place with nearly its name, if there is one; the suggestion leads somewhere."""
+    schema = {"$id": AT + "root", "title": "t", "items": {"$ref": reference}, "definitions":
+              {"address": {"minimum": 1}, "a/b": {}, "h": {"$anchor": "house"}}}  # fmt: skip
+    with pytest.raises(DanglingReferenceError, match="leads nowhere") as caught:
+        compiled(schema)
+    assert caught.value.location == "#/items/$ref"
+    if meant is None:
+        assert "did you mean" not in caught.value.hint
+    else:
+        assert caught.value.hint == f"did you mean {meant!r}?"
+        compiled(schema | {"items": {"$ref": meant}})
+
+
 @pytest.mark.parametrize("reference", [
     "#/definitions/b", "#/definitions/a/0", "#/allOf/-1", "#/allOf/01", "#/allOf/1", "#/allOf/x",
     "#/title/0", "#gone", "#/definitions/a/minimum/x", "root#gone",

@@ -1,0 +1,187 @@
+"""Names the keywords that leave no value, where nothing fits a schema.
+
+Parts of the schema are left out for as long as nothing fits what remains: keywords, required keys,
+and subschemas, in whose place `true` stands. What cannot be left out any more excludes each other:
+a minimal unsatisfiable subset, found by halving (Junker, QuickXplain, AAAI 2004, section 4). Only
+parts without which more values fit are tried, so that nothing else is the reason in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from structgen.errors import BudgetError, StructgenError
+from structgen.schema.keywords.keywords import KEYWORDS
+from structgen.schema.machine.phrases import quoted
+from structgen.schema.references.metaschemas import depth_of
+from structgen.schema.references.resources import Path
+from structgen.schema.references.vocabularies import stated_draft
+from structgen.util.cancellation import checkpoint, limited
+from structgen.util.json_pointer import location, pointer_to, unescape_pointer
+
+MAX_WORK = 20_000  # units of work for all schemas that are tried
+TRY = 20  # of these for each, besides what it takes to combine
+SHOWN = 6  # parts
+
+# Keywords without which fewer values may fit: what others mean depends on them.
+_FIXED = frozenset(("if", "minContains", "maxContains", "$dynamicRef", "$recursiveRef"))
+# Keywords under which a weaker subschema makes a weaker schema, besides containers and `anyOf`.
+_MONOTONE = frozenset(("items", "additionalItems", "additionalProperties", "propertyNames"))
+# Containers of subschemas whose names or places say what other keywords apply to.
+_CONTAINERS = frozenset(("properties", "patternProperties", "prefixItems", "allOf"))
+_UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+_BRANCHES = frozenset(("then", "else"))
+# Keywords that turn what is below them round, somewhere in the schema.
+_TURNING = frozenset(("not", "oneOf", "if", "maxContains", *_UNEVALUATED))
+_GONE = object()  # in the place of what has been left out
+
+
+def conflict(schema: Any, is_satisfiable: Callable[[Any], bool]) -> dict[str, Any]:
+    """The parts that exclude each other in a schema that nothing fits, by their JSON Pointers.
+
+    is_satisfiable: whether something fits a weaker schema. Empty where that takes too long to find.
+    """
+    try:
+        with limited(MAX_WORK):
+            paths = list(_Search(schema, is_satisfiable).needed_below(()))
+    except BudgetError:
+        return {}
+    return {location(pointer_to(path)): _value_at(schema, path) for path in paths}
+
+
+def in_words(parts: dict[str, Any]) -> str:
+    """Those parts, for a hint."""
+    listed = [f"{pointer} ({quoted(value)})" for pointer, value in parts.items()][:SHOWN]
+    more = f", and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    verb = "exclude each other" if len(parts) > 1 else "leaves no value"
+    return f"{', '.join(listed)}{more} {verb}"
+
+
+class _Part(NamedTuple):
+    """What can be left out: a keyword, a required key, or a subschema, which becomes `true`."""
+
+    path: Path
+    keyword: str  # to which it belongs
+    is_subschema: bool = False
+
+
+class _Search:
+    """Leaves out parts of a schema."""
+
+    def __init__(self, schema: Any, is_satisfiable: Callable[[Any], bool]) -> None:
+        self._schema, self._is_satisfiable = schema, is_satisfiable
+        self._draft = stated_draft(schema)
+        self._left_out: dict[Path, _Part] = {}
+        self._turns = any(keyword in _TURNING for keyword in _names_in(schema))
+        self._entered: set[Path] = set()  # targets of references
+
+    def needed_below(self, path: Path) -> Iterator[Path]:
+        """The paths of what is needed of the subschema at a path, which is needed itself."""
+        parts = list(self._parts(path))
+        self._leave_out(parts)
+        needed = [part for part in parts if part.path not in self._left_out]
+        if not needed:
+            yield path
+        for part in needed:
+            yield from self._needed_within(part)
+
+    def _needed_within(self, part: _Part) -> Iterator[Path]:
+        """What is needed of a part that is."""
+        path, value = part.path, _value_at(self._schema, part.path)
+        if (part.is_subschema or part.keyword in _MONOTONE) and isinstance(value, dict):
+            yield from self.needed_below(path)
+        elif part.keyword == "anyOf":
+            for i in range(len(value)):
+                yield from self.needed_below((*path, i))
+        else:
+            target = self._target(value) if part.keyword == "$ref" else None
+            if target is None or target in self._entered:
+                yield path
+                return
+            self._entered.add(target)
+            yield from self.needed_below(target)
+
+    def _parts(self, path: Path) -> Iterator[_Part]:
+        """What can be left out of the subschema at a path, of which nothing has been yet."""
+        schema = _value_at(self._schema, path)
+        if not isinstance(schema, dict):
+            return
+        if "$ref" in schema and self._draft <= 7:  # the other keywords do not count
+            schema = {"$ref": schema["$ref"]}
+        asks_others = bool(_UNEVALUATED & schema.keys())  # what other keywords say
+        for keyword, value in schema.items():
+            at = (*path, keyword)
+            if keyword == "required" and isinstance(value, list):
+                yield from (_Part((*at, i), keyword) for i in range(len(value)))
+            elif keyword in _CONTAINERS or (keyword == "items" and isinstance(value, list)):
+                if keyword != "allOf" or not asks_others:
+                    steps = value if isinstance(value, dict) else range(len(value))
+                    asking = (step for step in steps if value[step] not in (True, {}))
+                    yield from (_Part((*at, step), keyword, True) for step in asking)
+            elif keyword in _BRANCHES or (keyword in KEYWORDS and keyword not in _FIXED):
+                tells = keyword == "$ref" or depth_of(keyword, value, self._draft) > 0
+                if keyword in _UNEVALUATED or not (asks_others and tells):
+                    yield _Part(at, keyword)
+
+    def _target(self, reference: Any) -> Path | None:
+        """The path that a reference within the document leads to, if it may be weakened there."""
+        if self._turns or not (isinstance(reference, str) and reference.startswith("#/")):
+            return None
+        path: Path = tuple(map(unescape_pointer, reference[2:].split("/")))
+        try:
+            return path if isinstance(_value_at(self._schema, path), dict) else None
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    def _leave_out(self, parts: list[_Part]) -> None:
+        """Leave out as many of the parts as nothing fits without."""
+        if not parts:
+            return
+        if not self._fits_without(parts):
+            self._left_out |= {part.path: part for part in parts}
+        elif len(parts) > 1:
+            half = len(parts) // 2
+            self._leave_out(parts[half:])
+            self._leave_out(parts[:half])
+
+    def _fits_without(self, parts: list[_Part]) -> bool:
+        """Whether something fits the schema without these and what has been left out."""
+        checkpoint(TRY)
+        left_out = self._left_out | {part.path: part for part in parts}
+        try:
+            return self._is_satisfiable(_without(self._schema, (), left_out))
+        except BudgetError:
+            raise
+        except (StructgenError, RecursionError):
+            return True  # so that the parts stay
+
+
+def _without(value: Any, path: Path, left_out: Mapping[Path, _Part]) -> Any:
+    """A value without these parts of it; subschemas become `true`."""
+    part = left_out.get(path)
+    if part is not None:
+        return True if part.is_subschema else _GONE
+    if isinstance(value, dict):
+        kept = ((key, _without(v, (*path, key), left_out)) for key, v in value.items())
+        return {key: v for key, v in kept if v is not _GONE}
+    if isinstance(value, list):
+        inside = (_without(v, (*path, i), left_out) for i, v in enumerate(value))
+        return [v for v in inside if v is not _GONE]
+    return value
+
+
+def _value_at(document: Any, path: Path) -> Any:
+    """What a path leads to; an error where it leads nowhere."""
+    for step in path:
+        document = document[int(step) if isinstance(document, list) else step]
+    return document
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """The names in all objects."""
+    if isinstance(value, dict):
+        yield from value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _names_in(inner)
