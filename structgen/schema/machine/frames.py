@@ -11,7 +11,7 @@ fewest bytes that complete such a stack.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -168,29 +168,32 @@ def remaining(stack: Below, costs: Matchers) -> int:
         return known_cost(costs.of_form(frame.vector[0]))
     if frame.by_value is not None:
         listed = frame.by_value.items()
-        return (
-            costs.gap
-            + int(frame.kind == "object")
-            + min(
-                _written(value) + min(_behind(stack, t) for t in threads)
-                for value, threads in listed
-            )
-        )
+        ways_on = (_written(value) + _behind(stack, threads) for value, threads in listed)
+        return costs.gap + int(frame.kind == "object") + min(ways_on)
     if frame.stage == "value":
         ways = [(form, _after(stack, need)) for need, form in enumerate(frame.vector)]
         for forms, after in _fitting_more(stack, costs):
             ways.append((reduce(conjunction, forms), after))
-        known = ((costs.of_form(form), after) for form, after in ways)
         colon = int(frame.kind == "object")
         # there need not be a value that fits a form that is only observed
-        return colon + costs.gap + min(size + after for size, after in known if size is not None)
+        return colon + costs.gap + _least(_sum(costs.of_form(form), after) for form, after in ways)
     least = int(frame.stage == "key")
     opened = frame.stage in ("open", "key", "next")
-    sizes: list[int] = []
+    sizes: list[int | None] = []
     for t in frame.threads:
         inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
-        sizes.append(t.matcher.cost(*inner) + _after(stack.below, t.owner))
-    return min(sizes) + (frame.stage == "next")
+        sizes.append(_sum(t.matcher.cost(*inner), _after(stack.below, t.owner)))
+    return _least(sizes) + (frame.stage == "next")
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    """The sum of two costs; None where one of them is unknown, or what it is for cannot be."""
+    return None if one is None or other is None else one + other
+
+
+def _least(costs: Iterable[int | None]) -> int:
+    """The least of costs."""
+    return min([cost for cost in costs if cost is not None], default=0)
 
 
 def _written(value: Value) -> int:
@@ -199,11 +202,10 @@ def _written(value: Value) -> int:
     return len(json.dumps(data, ensure_ascii=False, default=str).encode())
 
 
-def _behind(stack: Below, t: Thread) -> int:
-    """Fewest bytes after a scalar that leaves a thread alive."""
-    outer = 0 if stack.below is None else _after(stack.below, t.owner)
-    size: int = t.matcher.cost(t.progress, False)
-    return size + outer
+def _behind(stack: Below, threads: tuple[Thread, ...]) -> int:
+    """Fewest bytes after a scalar that leaves some threads alive."""
+    sizes = ((t.matcher.cost(t.progress, False), _after(stack.below, t.owner)) for t in threads)
+    return _least(_sum(size, outer) for size, outer in sizes)
 
 
 def least_behind(stack: Below) -> int:
@@ -212,20 +214,21 @@ def least_behind(stack: Below) -> int:
     if frame.kind in {"root", "end"}:
         return 0
     if frame.by_value is not None:
-        return min(_behind(stack, t) for threads in frame.by_value.values() for t in threads)
+        return min(_behind(stack, threads) for threads in frame.by_value.values())
     if frame.stage == "value":
         ways = [_after(stack, need) for need in range(len(frame.vector))]
-        return min((*ways, *(after for _, after in _fitting_more(stack))))
+        return _least((*ways, *(after for _, after in _fitting_more(stack))))
     if frame.kind == "array" or frame.stage == "after":
-        return min(_after(stack.below, t.owner) for t in frame.threads)
-    sizes: list[int] = [
-        t.matcher.floor(t.progress) + _after(stack.below, t.owner) for t in frame.threads
-    ]
-    return min(sizes)
+        return _least(_after(stack.below, t.owner) for t in frame.threads)
+    sizes = ((t.matcher.floor(t.progress), _after(stack.below, t.owner)) for t in frame.threads)
+    return _least(_sum(size, outer) for size, outer in sizes)
 
 
-def _after(stack: Below | None, need: int) -> int:
-    """Fewest bytes after the value being read on a stack, if it fits form `need` of the vector."""
+def _after(stack: Below | None, need: int) -> int | None:
+    """Fewest bytes after the value being read on a stack, if it fits form `need` of the vector.
+
+    None where no such value is seen to do: it has to fit more than that.
+    """
     chain: list[Below] = []
     at = stack
     while at is not None and at.frame.kind != "root" and not at.costs:
@@ -236,14 +239,16 @@ def _after(stack: Below | None, need: int) -> int:
             outer = 0 if pending.below is None else pending.below.costs.get(t.owner, 0)
             for fits in {t.need, *(i for i in t.observed if i < len(pending.frame.vector))}:
                 known = after_child(t, 1 << fits | 1 << t.need) if t.observed else t
-                size = known.matcher.cost(known.progress, False) + outer
-                pending.costs[fits] = min(size, pending.costs.get(fits, size))
+                size = _sum(known.matcher.cost(known.progress, False), outer)
+                before = pending.costs.get(fits)
+                if before is None or (size is not None and size < before):
+                    pending.costs[fits] = size
     return 0 if stack is None else stack.costs.get(need, 0)
 
 
 def _fitting_more(
     stack: Below, costs: Matchers | None = None
-) -> Iterator[tuple[list[NormalForm], int]]:
+) -> Iterator[tuple[list[NormalForm], int | None]]:
     """The forms that a value fits for which a thread observes all, or which misses one form.
 
     Each with the bytes after it. All of them together may take fewer bytes, with what is left to
@@ -259,6 +264,6 @@ def _fitting_more(
         apart = [(i,) for i in t.observed if i >= len(vector)]
         for some in (*apart, t.observed) if len(t.observed) > 1 else apart:
             known = after_child(t, sum(1 << i for i in some))
-            after = known.matcher.cost(known.progress, False) + _after(stack.below, t.owner)
+            after = _sum(known.matcher.cost(known.progress, False), _after(stack.below, t.owner))
             asked = [] if costs is None else [vector[t.need], *(form(i, costs) for i in some)]
             yield asked, after

@@ -58,7 +58,9 @@ class ClauseMatcher(ObjectMatcher):
             self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
             self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
-        #: literals by which an object could be finished, by what has been read
+        self._least_known: dict[tuple[Progress, int | None], list[int] | None] = {}
+        #: literals by which an object could be finished, by progress and by what has been read
+        self._ways: dict[Progress, frozenset[Literal]] = {}
         self._likely: dict[tuple[int, frozenset[str]], frozenset[Literal]] = {}
         self._transitions: dict[tuple[Progress, str], list[Transition]] = {}
         self._next_key_classes: dict[Progress, list[tuple[KeyClass, Regex]]] = {}
@@ -351,12 +353,13 @@ class ClauseMatcher(ObjectMatcher):
 
     def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
         """See `ObjectMatcher.next_names`."""
-        names = self.names if among is None else [name for name in self.names if name in among]
-        return [name for name in names if self._allows(at, name)]
+        names = self.names[at.position :]
+        return [n for n in names if (among is None or n in among) and self._allows(at, n)]
 
     def may_go_on(self, at: Progress) -> bool:
         """See `ObjectMatcher.may_go_on`."""
-        return any(self._allows(at, name) for name in self.names) or bool(self.next_unnamed(at))
+        left = self.names[at.position :]
+        return any(self._allows(at, name) for name in left) or bool(self.next_unnamed(at))
 
     def _allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next; transitions are searched only if no quick check says so."""
@@ -416,17 +419,53 @@ class ClauseMatcher(ObjectMatcher):
         if self._quick_check.surely_satisfiable(at):
             return True
         at = self._related(at)  # other keys read change nothing
-        if at not in self._finishable:
-            names_only = not self.is_bounded and _about_names_only(at.open_clauses)
-            keys = frozenset(k for clause in at.open_clauses for k in clause.by_key)
-            try:
-                found = self._is_finishable(at, keys if names_only else None, before)
-            except BudgetError:
-                if before is None:
-                    raise
-                found = False
+        found = self._finishable.get(at)
+        if found is None:
+            parts = self._apart(at)
+            if len(parts) > 1:
+                found = all(self._can_finish(part, before) for part in parts)
+            else:
+                found = self._is_found_finishable(at, before)
             self._finishable[at] = found
-        return self._finishable[at]
+            ways = [self._ways[part] for part in parts if part in self._ways]
+            if ways:
+                self._likely[self._read_so_far(at)] = frozenset().union(*ways)
+        return found
+
+    def _is_found_finishable(self, at: Progress, before: Progress | None) -> bool:
+        """`_can_finish` for one group of clauses, by a search."""
+        names_only = not self.is_bounded and _about_names_only(at.open_clauses)
+        try:
+            return self._is_finishable(at, self._keys_of(at) if names_only else None, before)
+        except BudgetError:
+            if before is None:
+                raise
+            return False
+
+    def _apart(self, at: Progress) -> list[Progress]:
+        """The progress for each group of open clauses, without what is of no matter to it.
+
+        The object can be finished if it can be for each group.
+        """
+        groups = self._quick_check.groups(at)
+        if len(groups) < 2:
+            return [at]
+        found = []
+        for keys, clauses in groups:
+            position = at.position
+            if self.declared:  # that of the first of the keys to come
+                end = len(self.names)
+                ahead = (i for i in map(self.position, keys) if i >= position)
+                position = min(ahead, default=end)
+            found.append(Progress(position, at.seen & keys, 0, clauses))
+        return found
+
+    def _keys_of(self, at: Progress) -> frozenset[str]:
+        """The keys that open clauses are about: named, or required and in a language of theirs."""
+        languages = {c[i].keys for c in at.open_clauses for i in c.by_pattern}
+        among = self.required if languages else ()
+        required = (key for key in among if any(matches_key(x, key) for x in languages))
+        return frozenset([k for c in at.open_clauses for k in c.by_key]).union(required)
 
     def _surely_infinite(self, key: str) -> bool:
         return self._costs.surely_infinite(self._costs.normal_form_of(self.child(key)))
@@ -450,9 +489,55 @@ class ClauseMatcher(ObjectMatcher):
 
     def _cheapest_members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """See `ObjectMatcher._cheapest_members`: the best of the first completions."""
-        at = at._replace(open_clauses=(*at.open_clauses, *(p.rest for p in at.pending)), pending=())
-        ways = islice(self._completions(at, cost_of, least), MAX_BETTER)
-        return min(ways, key=sum, default=None)
+        if at.pending:
+            rests = (p.rest for p in at.pending)
+            at = at.with_open_clauses(tuple(dict.fromkeys((*at.open_clauses, *rests))))
+        parts = self._apart(at)
+        if len(parts) > 1:
+            found = self._cheapest_by_part(at, parts, cost_of)
+            if found is None or len(found) >= least:
+                return found
+        return self._least_members(at, cost_of, least)
+
+    def _cheapest_by_part(
+        self, at: Progress, parts: list[Progress], cost_of: CostOf
+    ) -> list[int] | None:
+        """The same where clauses fall into groups: the members of each, and all others required."""
+        found: list[int | None] = []
+        for part in parts:
+            sizes = self._least_members(part, cost_of)
+            if sizes is None:
+                return None
+            found += sizes
+        about = {key for clause in at.open_clauses for key in clause.by_key}
+        others = [name for name in self.missing(at) if name not in about]
+        found += [self._member_size(name, cost_of(self.child(name))) for name in others]
+        known = [size for size in found if size is not None]
+        return known if len(known) == len(found) else None
+
+    def _least_members(
+        self, at: Progress, cost_of: CostOf, least: int | None = None
+    ) -> list[int] | None:
+        """The bytes of the members still to come, in the best of the first completions.
+
+        `least` more are written in any case; None: `at` is about one group of clauses, and only
+        members that these name are looked at.
+        """
+        final = cost_of == self._costs.of  # else a cost may still fall
+        if final and (at, least) in self._least_known:
+            return self._least_known[at, least]
+        if least is None:
+            keys = self._keys_of(at)
+            slots = [slot for slot in self._named_slots(at) if slot.key in keys]
+        else:
+            slots = self._slots(at, least)
+        fill = self._fill(at, cost_of, least or 0)
+        likely, most = self._likely_after(at), self._most_left(at)
+        ways = completions(at.open_clauses, slots, cost_of, fill, most, likely)
+        found = min(islice(ways, MAX_BETTER), key=sum, default=None)
+        if final:
+            self._least_known[at, least] = found
+        return found
 
     def surely_satisfiable(self) -> bool:
         """See `ObjectMatcher.surely_satisfiable`."""
@@ -478,19 +563,22 @@ class ClauseMatcher(ObjectMatcher):
         slots = named + (self._other_slots(at, 0) if keys is None else [])
         if self._is_greedily_finishable(at, slots):
             return True
-        fill = self._fill(at)
+        fill = self._fill(at, self._unit_cost)
 
         def noted(assignment: Assignment) -> list[int] | None:
             sizes = fill(assignment)
             if sizes is not None:
-                self._likely[self._read_so_far(at)] = frozenset(assignment.chosen)
+                self._ways[at] = frozenset(assignment.chosen)
             return sizes
 
-        likely = self._likely.get(self._read_so_far(at if before is None else before), frozenset())
+        likely = self._likely_after(at if before is None else before)
         tries = MAX_TRIES if before is None else LATER_TRIES
         cost_of, most = self._unit_cost, self._most_left(at)
         ways = completions(at.open_clauses, slots, cost_of, noted, most, likely, tries)
         return any(True for _ in ways)
+
+    def _likely_after(self, at: Progress) -> frozenset[Literal]:
+        return self._likely.get(self._read_so_far(at), frozenset())
 
     def _read_so_far(self, at: Progress) -> tuple[int, frozenset[str]]:
         """What has been read that clauses are about."""
@@ -498,24 +586,18 @@ class ClauseMatcher(ObjectMatcher):
 
     def _is_greedily_finishable(self, at: Progress, slots: list[Slot]) -> bool:
         """Whether the first literals that members at `slots` can satisfy are a completion."""
-        return greedily_completes(at.open_clauses, slots, self._unit_cost, self._fill(at))
+        return greedily_completes(
+            at.open_clauses, slots, self._unit_cost, self._fill(at, self._unit_cost)
+        )
 
     def _unit_cost(self, expr: Expr) -> int | None:
         """A cost for what is satisfiable: it is known earlier than a true cost."""
         return 1 if self._costs.satisfiable(expr) else None
 
-    def _fill(self, at: Progress) -> Callable[[Assignment], list[int] | None]:
-        return lambda assignment: self._member_sizes(at, assignment, self._unit_cost, 0)
-
-    def _completions(self, at: Progress, cost_of: CostOf, least: int) -> Iterator[list[int]]:
-        """The bytes of the members still to come, for each way to satisfy all clauses."""
-
-        def fill(assignment: Assignment) -> list[int] | None:
-            return self._member_sizes(at, assignment, cost_of, least)
-
-        slots, most = self._slots(at, least), self._most_left(at)
-        likely = self._likely.get(self._read_so_far(at), frozenset())
-        return completions(at.open_clauses, slots, cost_of, fill, most, likely)
+    def _fill(
+        self, at: Progress, cost_of: CostOf, least: int = 0
+    ) -> Callable[[Assignment], list[int] | None]:
+        return lambda assignment: self._member_sizes(at, assignment, cost_of, least)
 
     def _most_left(self, at: Progress) -> int | None:
         """How many members may still come."""

@@ -57,6 +57,7 @@ from structgen.schema.objects.deciding_values import (
 )
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.schema.values import Value
+from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 MAX_TRIES = 5000  # assignments extended until the first way to finish an object is found
@@ -139,6 +140,7 @@ class Assignment(NamedTuple):
 
     claims: by key of the members that `Exists` literals ask for, what these must fit besides;
     by_name, by_pattern: what `ForAll` literals ask of members if they come. chosen: the literals.
+    asks: all that is asked, as a set that is equal however it has come to that.
     """
 
     slots: dict[str, Slot]
@@ -146,6 +148,7 @@ class Assignment(NamedTuple):
     by_name: dict[str, Expr]
     by_pattern: tuple[ForAll, ...]
     chosen: tuple[Literal, ...] = ()
+    asks: frozenset[Hashable] = frozenset()
 
     @classmethod
     def empty(cls, slots: Iterable[Slot]) -> Assignment:
@@ -158,12 +161,19 @@ class Assignment(NamedTuple):
         by_name = self.by_name.get(key, TRUE)
         return conjoin(self.slots[key].child, self.claims.get(key, TRUE), by_name, *more)
 
-    @property
-    def asks(self) -> Hashable:
-        """What it asks of the members, however it has come to that."""
-        names = (self.claims, self.by_name)
-        by_key = (frozenset((k, frozenset(x)) for k, x in asked.items()) for asked in names)
-        return *by_key, frozenset(self.by_pattern)
+    def claiming(self, key: str, child: Expr) -> Assignment:
+        """The same with a member that must come, and fit `child` besides."""
+        claims = self.claims | {key: conjoin(self.claims.get(key, TRUE), child)}
+        asks = self.asks.union((key, atom) for atom in (None, *child))
+        return self._replace(claims=claims, asks=asks)
+
+    def with_universal(self, literal: ForAll) -> Assignment:
+        """The same with a `ForAll` that holds."""
+        asks = self.asks | {literal}
+        if not isinstance(literal.keys, str):
+            return self._replace(by_pattern=(*self.by_pattern, literal), asks=asks)
+        child = conjoin(self.by_name.get(literal.keys, TRUE), literal.child)
+        return self._replace(by_name=self.by_name | {literal.keys: child}, asks=asks)
 
     def implies(self, literal: Literal) -> bool:
         """Whether a literal about a name holds because of what the assignment asks."""
@@ -265,22 +275,18 @@ def _with_literal(
     if isinstance(literal, ForAll):
         if isinstance(literal.keys, str):
             key = literal.keys
-            child = conjoin(assignment.by_name.get(key, TRUE), literal.child)
-            after = assignment._replace(by_name=assignment.by_name | {key: child})
             # an optional key that cannot fit any more is left out
             touched = [key] if key in claims or (key in slots and slots[key].required) else []
         else:
-            after = assignment._replace(by_pattern=(*assignment.by_pattern, literal))
             touched = [k for k, s in slots.items() if s.required or k in claims]
             touched = [key for key in touched if matches_key(literal.keys, key)]
-        yield after, touched
+        yield assignment.with_universal(literal), touched
         return
     keys = [literal.keys] if isinstance(literal.keys, str) else slots
     found = [key for key in keys if key in slots and matches_key(literal.keys, key)]
     # members that come in any case are tried first: they cost least
     for key in sorted(found, key=lambda k: (k not in claims, not slots[k].required)):
-        claimed = conjoin(claims.get(key, TRUE), literal.child)
-        yield assignment._replace(claims=claims | {key: claimed}), [key]
+        yield assignment.claiming(key, literal.child), [key]
 
 
 class Tag:
@@ -369,6 +375,16 @@ class Omissions(dict[Clause, frozenset[str]]):
         return found
 
 
+class Group(NamedTuple):
+    """Clauses that share no key with any others, and the keys that they name.
+
+    How they are satisfied is of no matter for other clauses, unless members are counted.
+    """
+
+    keys: frozenset[str]
+    clauses: tuple[Clause, ...]
+
+
 class ClauseIndex:
     """The open clauses of an object by the keys that they are about, with a cache of answers.
 
@@ -393,26 +409,35 @@ class ClauseIndex:
             if len(clause) == 1 and isinstance(clause[0].keys, str) and not omissions[clause]:
                 self.asked.setdefault(clause[0].keys, []).append(clause[0].child)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
-        self._near: dict[str, tuple[Clause, ...]] = {}  # see `near`
 
-    def near(self, key: str) -> tuple[Clause, ...]:
-        """The clauses about a key, those about keys in these, and so on."""
-        found = self._near.get(key)
-        if found is None:
-            near = dict.fromkeys(self.by_key.get(key, ()))
-            todo = [*near]
-            seen: set[str] = {key}
-            while todo and len(near) < len(self._clauses):
-                keys = todo.pop().by_key.keys() - seen
-                seen |= keys
-                fresh = [c for k in keys for c in self.by_key[k] if c not in near]
-                near.update(dict.fromkeys(fresh))
-                todo += fresh
-            all_near = len(near) == len(self._clauses)
-            found = self._clauses if all_near else tuple(near)
-            self._near.update(dict.fromkeys(self.named if all_near else seen & self.named, found))
-            self._near[key] = found
-        return found
+    @cached_attribute
+    def groups(self) -> list[Group]:
+        """The clauses in groups that share no keys; all in one where some are about languages."""
+        if self.by_pattern:
+            return [Group(self.named, self._clauses)]
+        number: dict[Clause, int] = {}  # of its group
+        seen: set[str] = set()
+        for i, first in enumerate(self._clauses):
+            todo = [] if first in number else [first]
+            for clause in todo:  # grows
+                number[clause] = i
+                for key in clause.by_key:
+                    if key not in seen:
+                        seen.add(key)
+                        todo += [c for c in self.by_key[key] if c not in number]
+        together: dict[int, list[Clause]] = {}
+        for clause in self._clauses:
+            together.setdefault(number[clause], []).append(clause)
+        if len(together) == 1:
+            return [Group(self.named, self._clauses)]
+        return [
+            Group(frozenset(k for c in x for k in c.by_key), tuple(x)) for x in together.values()
+        ]
+
+    @cached_attribute
+    def group_of(self) -> dict[str, Group]:
+        """By key, the group of the clauses about it."""
+        return {key: group for group in self.groups for key in group.keys}
 
 
 class QuickCheck:
@@ -532,8 +557,21 @@ class QuickCheck:
         All others can be satisfied after it as they could before, by other members.
         """
         index, _ = self._looked_up(at)
-        tied = self._matcher.declared or self._matcher.is_bounded or index.by_pattern
-        return at.open_clauses if tied else index.near(key)
+        if self._matcher.is_bounded or index.by_pattern:
+            return at.open_clauses
+        keys = [k for k in (key, *self._matcher.passed(at, key)) if k in index.named]
+        groups = dict.fromkeys([index.group_of[k].clauses for k in keys])
+        if len(groups) == 1:
+            return next(iter(groups))
+        near = tuple([clause for clauses in groups for clause in clauses])
+        return at.open_clauses if len(near) == len(at.open_clauses) else near
+
+    def groups(self, at: Progress) -> list[Group]:
+        """The open clauses in groups that can be satisfied each by itself."""
+        index, _ = self._looked_up(at)
+        if self._matcher.is_bounded:
+            return [Group(index.named, at.open_clauses)]
+        return index.groups
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self._omissions

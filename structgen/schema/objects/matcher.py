@@ -250,6 +250,10 @@ class ObjectMatcher:
         """The position of a name in `names`; for another key the one behind all of them."""
         return self._index.get(name, len(self.names))
 
+    def passed(self, at: Progress, key: str) -> tuple[str, ...]:
+        """The names that can't come any more once `key` has, without having come."""
+        return self.names[at.position : self.position(key)] if self.declared else ()
+
     def transitions_by_class(
         self, at: Progress, key_class: KeyClass, is_in: Callable[[Regex], bool]
     ) -> list[Transition]:
@@ -399,14 +403,16 @@ class ObjectMatcher:
             return False
         return not self.declared or at.members_read + self._capacity(at) >= least
 
-    def cost(self, at: Progress, opened: bool, least: int = 0) -> int:
+    def cost(self, at: Progress, opened: bool, least: int = 0) -> int | None:
         """Fewest bytes from after a value (or the brace, if `opened`) past the closing brace.
 
-        `least` more members are written in any case.
+        `least` more members are written in any case. None if what is asked of members cannot be.
         """
         left = self._remaining_members(at, max(self.alt.least - at.members_read, least))
         if left is None:
-            members = self._cheapest_members(at, self._costs.of, least) or []
+            members = self._cheapest_members(at, self._costs.of, least)
+            if members is None:
+                return None
             left = Remaining(len(members), sum(members))
         return closing_cost(left.number, left.total, opened, self._costs.gap)
 

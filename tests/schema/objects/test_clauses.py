@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import structgen as sg
+from structgen.automata.pushdown import completion
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.schema.machine.frames import JsonFrame, next_names
 from structgen.schema.normal_form.costs import Costs
@@ -233,6 +234,113 @@ def test_an_object_whose_clauses_are_hard_never_fails_in_the_middle(order: str) 
         if token == 0:
             break
         state, text = constraint.advance(state, token), text + tokens[token]
+    assert json_decider(schema)(text)
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_a_required_member_may_fail_what_a_pattern_asks_of_all(order: str) -> None:
+    """Where a value of it never fits the pattern's schema, the other ways must stay open."""
+    others = {f"x{i}": {"enum": [1, 2]} for i in range(5)}
+    asked = [
+        {
+            "anyOf": [
+                {"patternProperties": {"^a": {"type": "integer"}}},
+                {"properties": {name: {"const": 1}}, "required": [name]},
+            ]
+        }
+        for name in others
+    ]
+    named = {**others, "ab": {"type": "string"}}
+    schema = {"type": "object", "properties": named, "required": ["ab"], "allOf": asked}
+    c = sg.compile(sg.JsonSchema(schema, property_order=order, whitespace="compact"), BYTES)
+    assert c.advance_bytes(c.start, b'{"x0":2') == sg.DEAD
+    begun = b'{"x0":1,'
+    text = begun + c.shortest_completion(c.advance_bytes(c.start, begun))
+    assert json_decider(schema)(text)
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_many_unions_about_few_keys_each_are_finished_one_by_one(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dozens of pairs of a switch and what it asks for: completions are found, and fit."""
+    monkeypatch.setattr(completion, "MAX_WORK", 1500)
+    count = 12
+    asked = [
+        {
+            "oneOf": [
+                {"properties": {f"s{i}": {"enum": ["no"]}, f"d{i}": {"type": "null"}}},
+                {"properties": {f"s{i}": {"enum": ["yes"]}}, "required": [f"s{i}", f"d{i}"]},
+            ]
+        }
+        for i in range(count)
+    ]
+    named: dict[str, Any] = {f"s{i}": {"enum": ["no", "yes", "x"]} for i in range(count)}
+    named |= {f"d{i}": {"type": ["string", "null"]} for i in range(count)}
+    schema = {
+        "type": "object",
+        "properties": named,
+        "required": [f"s{i}" for i in range(count)],
+        "allOf": asked,
+        "additionalProperties": False,
+    }
+    c = sg.compile(sg.JsonSchema(schema, property_order=order, whitespace="compact"), BYTES)
+    switches = {f"s{i}": "no" for i in range(count)}
+    whole = json.dumps(switches, separators=(",", ":")).encode()
+    assert c.shortest_completion(c.start) == whole
+    begun = b'{"s0":"yes",'
+    text = begun + c.shortest_completion(c.advance_bytes(c.start, begun))
+    assert json_decider(schema)(text)
+    assert len(text) == len(whole) + len('e,"d0":""')
+    assert c.advance_bytes(c.start, b'{"s0":"yes","s1":"x"') == sg.DEAD
+
+
+@pytest.mark.parametrize(
+    ("asked", "begun", "order"),
+    [
+        (
+            [
+                {
+                    "oneOf": [
+                        {"properties": {"k1": {"maxLength": 1}}},
+                        {"not": {"required": ["k4"]}},
+                    ]
+                },
+                {"if": {"properties": {"k1": {"type": "integer"}}}, "then": {}},
+                {
+                    "anyOf": [
+                        {"propertyNames": {"pattern": "^[ka]"}},
+                        {"required": ["k8"]},
+                        {"required": ["k5"]},
+                    ]
+                },
+                {"if": {"additionalProperties": {"type": "integer"}}, "then": {}},
+            ],
+            b'{"xa3',
+            "any",
+        ),
+        (
+            [
+                {"anyOf": [{"required": ["k1"]}, {"patternProperties": {"^a": {}}}]},
+                {"oneOf": [{"properties": {"k0": {"enum": ["b"]}}}, {"required": ["k7"]}]},
+                {"if": {"required": ["k4"]}, "then": {}},
+                {"oneOf": [{"required": ["k0"]}, {"properties": {"k0": False}}]},
+                {"if": {"required": ["k2"]}, "then": {"additionalProperties": {}}},
+            ],
+            b'{"k0"',
+            "declared",
+        ),
+    ],
+    ids=["value", "tag"],
+)
+def test_a_value_that_leaves_no_way_to_finish_its_object_counts_as_none(
+    asked: list[Any], begun: bytes, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a value may fit by itself, and is never all that it fits, misleads no completion."""
+    monkeypatch.setattr(completion.Completions, "_best_first", None)  # the greedy search finds it
+    schema = {"type": "object", "allOf": asked}
+    c = sg.compile(sg.JsonSchema(schema, property_order=order), BYTES)
+    text = begun + c.shortest_completion(c.advance_bytes(c.start, begun))
     assert json_decider(schema)(text)
 
 
