@@ -117,7 +117,7 @@ class References:
             uri = reference.partition("#")[0]
             hint = f"did you mean {f'{uri}#{meant}'!r}?"
         raise DanglingReferenceError(
-            f"'{keyword}': {reference!r} leads nowhere",
+            f"the reference {reference!r} leads nowhere",
             location=f"{location(place.pointer)}/{keyword}",
             expected=f"a place in {location(resource.pointer)}",
             hint=hint,
@@ -157,7 +157,7 @@ class References:
         found = self._documents.find(uri, place.dialect)
         if found is None:
             raise DanglingReferenceError(
-                f"'{keyword}': no document is known as {uri!r}",
+                f"no document is known as {uri!r}",
                 location=location(at),
                 expected="an `$id` in this document, or a document given through `registry`",
                 hint="nothing is fetched; pass registry=referencing.Registry().with_resource"
