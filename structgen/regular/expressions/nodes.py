@@ -8,12 +8,12 @@ long its members are, and whether it is non-empty as far as that is evident.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from structgen.regular.charset import ALL, CharSet
+from structgen.regular.charset import ALL, CharSet, one_character
 from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex, intern, intern_in
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class Delayed(Protocol):
     @property
     def shortest(self) -> int:
         """A lower bound on the length of the members."""
+
+    @property
+    def reads(self) -> Iterable[CharSet]:
+        """Sets of characters from which all are made that its derivatives read."""
 
     def expand(self) -> Regex:
         """The expression. Its `steps` must not depend on those of the node that delays it."""
@@ -434,6 +438,54 @@ def texts_of(language: object) -> list[str] | None:
     if isinstance(language, Literal):
         return [language.text]
     return [] if language is EMPTY else None
+
+
+def parts_within(
+    languages: Iterable[Regex], is_whole: Callable[[Regex], bool] = lambda _: False
+) -> Iterator[Regex]:
+    """All parts of some languages, each once.
+
+    is_whole: those whose own parts are not asked, as those of `Lazy` ones never are.
+    """
+    waiting = [*languages]
+    seen = {*waiting}
+    while waiting:
+        yield (node := waiting.pop())
+        if not (isinstance(node, Lazy) or is_whole(node)):
+            inner = (node.head, node.tail) if isinstance(node, Concat) else node.sources()
+            new = {*inner} - seen
+            seen |= new
+            waiting += new
+
+
+def sets_read(languages: Iterable[Regex]) -> list[CharSet] | None:
+    """Sets of characters from which all are made that derivatives of some languages read.
+
+    None where a sub-automaton does not say.
+    """
+    found: dict[CharSet, None] = {}
+    for node in parts_within(languages):
+        match node:
+            case Chars():
+                found[node.chars] = None
+            case Literal() | Words():
+                found |= dict.fromkeys(map(one_character, {*"".join(texts_of(node) or ())}))
+            case SubAutomaton():
+                if not hasattr(node.state, "reads"):
+                    return None
+                found |= dict.fromkeys(node.state.reads)
+            case Lazy():
+                found |= dict.fromkeys(node.source.reads)
+    return [*found]
+
+
+def holds_loops(language: Regex, *, anywhere: bool = False) -> bool:
+    """Whether a part of a language is `Lazy`; anywhere: also of an intersection or complement."""
+
+    def is_whole(part: Regex) -> bool:
+        return part.plain or (isinstance(part, And | Not) and not anywhere)
+
+    return any(isinstance(part, Lazy) for part in parts_within((language,), is_whole))
 
 
 def _is_foreign(node: Regex) -> bool:

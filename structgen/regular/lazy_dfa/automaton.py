@@ -15,6 +15,7 @@ property of the expression (`_chosen`). The first kind is that of a single autom
   DFA of an intersection without its bound on the length, with a counter of characters beside it.
 - `NumberAutomaton`: a range of numbers, or multiples in one; a kernel computes the moves.
 - `SubAutomatonTable`: a single sub-automaton that says what it reads, as other numbers do.
+- `DerivedTable`: derivatives of an expression that holds loops around assertions.
 
 The second kind joins automata of this kind, the parts of the expression:
 
@@ -59,6 +60,7 @@ from structgen.regular.expressions.nodes import (
     Not,
     Repeat,
     SubAutomaton,
+    holds_loops,
     is_length_bound,
     is_listed,
 )
@@ -100,7 +102,7 @@ from structgen.regular.lazy_dfa.stepped import (
     SteppedSubAutomaton,
 )
 from structgen.regular.lazy_dfa.sub_automata import ComposedAutomaton, StateTables, listed
-from structgen.regular.lazy_dfa.sub_automaton_table import SubAutomatonTable
+from structgen.regular.lazy_dfa.sub_automaton_table import DerivedTable, SubAutomatonTable
 from structgen.regular.lazy_dfa.vectors import (
     Vector,
     VectorAutomaton,
@@ -271,9 +273,10 @@ def explore_ahead(regex: Regex, *, estimated: bool = False) -> int:
     """Explore some states of an intersection whose states are costly. Returns how many.
 
     Such are those of a prepared language with further demands, as a format with a length has them,
-    or in a union, those of formats in halves, of numbers less other numbers, or unions of
-    multiples. Where a length makes no difference for long, the states of the prepared language are
-    enough. What is found in Python counts SLOW times. estimated: estimates stand for a part of it.
+    or in a union, those of formats in halves, of patterns with loops around assertions, of numbers
+    less other numbers, or unions of multiples. Where a length makes no difference for long, the
+    states of the prepared language are enough. What is found in Python counts SLOW times.
+    estimated: estimates stand for a part of it.
     """
     numbers = _combines_numbers(regex)
     within = alternatives_of(regex) if isinstance(regex, Alt) and not numbers else ()
@@ -284,7 +287,8 @@ def explore_ahead(regex: Regex, *, estimated: bool = False) -> int:
     prepared = [_cache.prepared(found) for part in about for found in _cache.pinned_in(part)]
     texts = [text for _, part in prepared for text in part]
     less = any(isinstance(part, Not) and not part.body.plain for part in parts)
-    costly = estimated or less or bool(prepared) or numbers or has_halves(regex)
+    loops = holds_loops(regex, anywhere=True)
+    costly = estimated or less or loops or bool(prepared) or numbers or has_halves(regex)
     automaton = automaton_of(regex) if costly else None
     if automaton is None or automaton.known:
         return count
@@ -292,7 +296,12 @@ def explore_ahead(regex: Regex, *, estimated: bool = False) -> int:
         found = automaton.unbounded(0)
         if found is None or found.free < FAR:
             steady = isinstance(automaton, ProductAutomaton) and automaton.reads_numbers
-            few = automaton.is_slow or steady or any(count < FEW_AHEAD for count, _ in prepared)
+            few = (
+                automaton.is_slow
+                or loops
+                or steady
+                or any(count < FEW_AHEAD for count, _ in prepared)
+            )
             automaton.explore_near(FEW_AHEAD if few else AHEAD)
     if found is None or found.free < FAR:
         _explore_along(automaton, texts)
@@ -540,7 +549,9 @@ def _table(regex: Regex) -> RegexAutomaton:
     if isinstance(regex, SubAutomaton) and not is_listed(regex):
         return SubAutomatonTable(regex)
     joint = is_boolean_combination(regex) or _combines_numbers(regex)
-    return (ProductAutomaton if joint else ComposedAutomaton)(regex, block_of)
+    if joint:
+        return ProductAutomaton(regex, block_of)
+    return DerivedTable(regex) if holds_loops(regex) else ComposedAutomaton(regex, block_of)
 
 
 def _combines_numbers(regex: Regex) -> bool:

@@ -398,6 +398,7 @@ class NearestEnds:
         self._k, self._far = kernels("regular.bounded_length"), kernels("regular.glushkov").FAR
         self._wait = min(wait, self._far)
         self._distances = np.zeros((0, 2), np.int32)
+        self._fewest = np.zeros(0, np.int64)  # characters with which a text ends, lower bounds
         # how many states of the base were explored at the last `_update`
         self._explored_before = -1
         self._find_some_end(0)
@@ -409,7 +410,7 @@ class NearestEnds:
             return None
         with self._base.lock:
             self._update()
-            least = np.minimum(self._base.ahead(0, self._base.size).least, self._wait)
+            least = np.minimum(self._fewest, self._wait)
             wanted = least.astype(np.int32), self._distances[:, self._k.UPPER].copy()
         return Unbounded(self._base, at, free, left, wanted)
 
@@ -443,6 +444,8 @@ class NearestEnds:
         self._distances[known:] = self._wait, 0
         self._distances[base.search.queue[:size] == 1, k.FACTS] |= k.MOVES
         k.nearest_ends(base.search.moves, base.ends, self._distances)
+        more = base.ahead(len(self._fewest), size).least
+        self._fewest = np.append(self._fewest, more)
 
     def _refine(self, state: int) -> None:
         """Find a bound on the distance from a state of the base to an end, or the exact one."""
@@ -474,20 +477,17 @@ class NearestEnds:
         States from which an end may be near are explored first.
         """
         depths = {state: 0}
-        waiting = [(self._fewest(state), 0, state)]
+        waiting = [(int(self._fewest[state]), 0, state)]
         while waiting and waiting[0][0] < self._distances[state, self._k.UPPER]:
             _, depth, at = heapq.heappop(waiting)
             for after in self._successors([at]):
                 if depth + 1 < depths.get(after, INFINITE):
                     depths[after] = depth + 1
-                    heapq.heappush(waiting, (depth + 1 + self._fewest(after), depth + 1, after))
+                    least = depth + 1 + int(self._fewest[after])
+                    heapq.heappush(waiting, (least, depth + 1, after))
             if len(depths) > MAX_NEAR:
                 raise TooLargeError
         self._distances[state, self._k.FACTS] |= self._k.EXACT
-
-    def _fewest(self, state: int) -> int:
-        """A lower bound on the characters with which a text ends from a state of the base."""
-        return int(self._base.ahead(state, state + 1).least[0])
 
     def _successors(self, states: Iterable[int]) -> set[int]:
         """The states of the base that some states lead to by one character."""

@@ -26,7 +26,13 @@ from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.expressions.search import too_costly
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.numbers import DIGITS, NumberAutomaton
-from structgen.regular.lazy_dfa.states import ANY_NUMBER, AT_ONCE, Array, TableAutomaton
+from structgen.regular.lazy_dfa.states import (
+    ANY_NUMBER,
+    AT_ONCE,
+    Array,
+    TableAutomaton,
+    unknown_ahead,
+)
 from structgen.regular.lazy_dfa.sub_automata import (
     ComposedAutomaton,
     StateTables,
@@ -214,6 +220,23 @@ class ProductAutomaton(TableAutomaton):
             lasts = fits.any() and self._evaluated(fits).any()
             found = self._needed[kinds] = len(str(int(period * unit) + 1)) if lasts else NEVER
         return found
+
+    def ahead(self, begin: int, end: int) -> Any:
+        """See `TableAutomaton.ahead`: how soon texts end at least, by that of the parts."""
+        k, nodes = kernels("regular.product"), self._nodes_of(np.arange(begin, end))
+        # a part that is left out has no text any more, or no say beside another one
+        missing = kernels("regular.required_ahead").ENDLESS
+        each = np.where(nodes < 0, missing, self._parts.ahead().least[nodes])
+        stack: list[Array] = []
+        for what, count in self._formula.tolist():
+            if what >= 0:
+                stack.append(each[:, what])
+            elif what == k.NOT:
+                stack[-1] = np.zeros(end - begin, np.int64)
+            else:
+                join = np.maximum if what == k.AND else np.minimum
+                stack[-count:] = [join.reduce(stack[-count:])]
+        return unknown_ahead(end - begin)._replace(least=stack[0])
 
     def _nodes_of(self, states: Array) -> npt.NDArray[np.int64]:
         """int64[n, P]: the node of each part in some states, -1 for none."""

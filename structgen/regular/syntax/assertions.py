@@ -25,7 +25,7 @@ from structgen.errors import BudgetError, UnsupportedSchemaError
 from structgen.regular.charset import ALL, CharSet, refine, union_all
 from structgen.regular.expressions.borders import UndecidedError, restrict_begin, split_by_end
 from structgen.regular.expressions.build import lazy, repeat_counts
-from structgen.regular.expressions.nodes import And
+from structgen.regular.expressions.nodes import And, sets_read
 from structgen.regular.regex import (
     ANY,
     EMPTY,
@@ -39,6 +39,7 @@ from structgen.regular.regex import (
     intersect,
 )
 from structgen.regular.syntax.unicode import WORD
+from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 _DEPTH = 100  # assertions and groups with assertions that may follow or enclose one another
@@ -113,6 +114,7 @@ class Scope:
                 f"the pattern has more than {_DEPTH} assertions in a row or inside one another",
                 hint="split it, or replace lookarounds by alternatives",
             )
+        self._node = node
         parts = list(_assertions(node))
         kinds = {part.kind for part in parts if isinstance(part, Edge)}
         self.lookbehinds = [part for part in parts if isinstance(part, Look) and part.behind]
@@ -127,6 +129,11 @@ class Scope:
         self._thens: dict[tuple[Node, Continuation], Continuation] = {}
         self._steps: Steps | None = None
         self._closed: dict[Node, Regex | None] = {}
+
+    @cached_attribute
+    def reads(self) -> list[CharSet]:
+        """See `Delayed`."""
+        return [*(sets_read(_parts(self._node)) or ()), *([WORD] if self.word else [])]
 
     def then(self, node: Node, rest: Continuation) -> Continuation:
         """A node, then a rest; the same object for the same pair."""
@@ -234,6 +241,18 @@ def _assertions(node: Node) -> Iterator[Edge | Look]:
         case Sequence() | Choice():
             for part in node.parts:
                 yield from _assertions(part)
+
+
+def _parts(node: Node) -> Iterator[Regex]:
+    """All parts of a node that hold no assertions."""
+    match node:
+        case Regex():
+            yield node
+        case Look() | Loop():
+            yield from _parts(node.body)
+        case Sequence() | Choice():
+            for part in node.parts:
+                yield from _parts(part)
 
 
 def _before(body: Node) -> Regex:
@@ -346,6 +365,11 @@ class _Then(Continuation):
             self._after_first = _Then(left, self._rest, self._scope)
         return self._after_first
 
+    @property
+    def reads(self) -> Iterable[CharSet]:
+        """See `Delayed`."""
+        return self._scope.reads
+
     def leave(self, context: Context) -> Regex:
         """What follows the loop."""
         return self._rest.at(context)
@@ -378,6 +402,11 @@ class _Turns:
         """A lower bound on the length."""
         return 0 if self.nullable else 1
 
+    @property
+    def reads(self) -> Iterable[CharSet]:
+        """See `Delayed`."""
+        return self.loop.reads
+
     def expand(self) -> Regex:
         """One turn more, or none."""
         more = self.loop.turn(self.node, self.context)
@@ -398,6 +427,11 @@ class _Reading:
     def shortest(self) -> int:
         """A lower bound on the length."""
         return 0 if self.nullable else max(1, self.language.shortest)
+
+    @property
+    def reads(self) -> Iterable[CharSet]:
+        """See `Delayed`."""
+        return self.scope.reads
 
     def expand(self) -> Regex:
         """The next character with what follows it, and the rest where the language may end."""

@@ -160,10 +160,10 @@ def test_languages_of_numbers_share_what_lies_behind_their_bounds() -> None:
     numbers = number_language(minimum=Fraction(512), spelling="decimal")
     one, other = (SubAutomatonTable(cast(Any, numbers.after(ord(digit)))) for digit in "56")
     one.explore_all(1000)
-    known = len(one.shared)
+    known = len(one.numbered)
     other.explore_all(1000)
-    assert other.shared is one.shared
-    assert len(one.shared) == known  # nothing lies behind 6 alone
+    assert other.numbered is one.numbered
+    assert len(one.numbered) == known  # nothing lies behind 6 alone
     assert accepts(other, "00")
     assert not accepts(one, "11")
 
