@@ -35,8 +35,8 @@ def add_schema(
     it is an option, `--spec`.
     """
     what = (
-        "a JSON Schema as a file (JSON or YAML), as text ('{...}') or - for stdin; module:Model (a "
-        "Pydantic model or another type); "
+        "a JSON Schema as a file (JSON or YAML; FILE#/pointer for a part of it), as text ('{...}') "
+        "or - for stdin; module:Model (a Pydantic model or another type); "
         "a grammar file (.lark, .gbnf, .ebnf), or the name of a shipped grammar (sql, python, ...)"
     )
     if many:
@@ -114,8 +114,20 @@ def _add_reading(
         action="store_true",
         help="objects have no keys but those that the schema names, where it leaves that open",
     )
+    add_documents(group)
     group.add_argument(
         "--strict", action="store_true", help="a misspelt keyword is an error, and no warning"
+    )
+
+
+def add_documents(parser: Any) -> None:
+    """`--documents`, of an argparse parser or a group of one."""
+    parser.add_argument(
+        "--documents",
+        metavar="FOLDER|FILE",
+        action="append",
+        help="schemas that references may lead to, by their paths in the folder or their $id; may "
+        "be given several times (default: none, and nothing is fetched)",
     )
 
 
@@ -124,6 +136,7 @@ def schema_options(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {
         "regex": args.regex or None,
         "closed": args.closed or None,
+        "documents": args.documents,
         "strict": args.strict or None,
         "start": args.start,
         "lexing": args.lexing,

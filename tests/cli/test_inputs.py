@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.errors import SpecError, StructgenError
 
 
@@ -72,14 +72,14 @@ def test_json_is_read_as_the_standard_library_reads_it(value: Any, escaped: bool
     text = json.dumps(value, ensure_ascii=escaped)
     with pytest.MonkeyPatch.context() as patch:
         feed(patch, text.encode())
-        assert inputs.read_json("-", "schema") == json.loads(text)
+        assert reading.read_json("-", "schema") == json.loads(text)
 
 
 def test_a_byte_order_mark_is_dropped(tmp_path: Path) -> None:
     """Editors that put a mark before UTF-8 do not make the file wrong."""
     path = tmp_path / "schema.json"
     path.write_bytes(b'\xef\xbb\xbf{"a": "\xc3\xa9"}')
-    assert inputs.read_json(str(path), "schema") == {"a": "é"}
+    assert reading.read_json(str(path), "schema") == {"a": "é"}
 
 
 @pytest.mark.parametrize("text", ['{"a": {"b": 1, "b": 1}}', '[{"x": 0, "y": 1, "x": 2}]'])
@@ -87,7 +87,7 @@ def test_a_doubled_key_is_refused_at_any_depth(text: str, monkeypatch: pytest.Mo
     """Whichever of the two was meant, one of them would be ignored."""
     feed(monkeypatch, text.encode())
     with pytest.raises(SpecError, match="twice in one object at stdin"):
-        inputs.read_json("-", "schema")
+        reading.read_json("-", "schema")
 
 
 def test_a_model_is_found_in_the_current_folder(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.cli.commands.generate import add_model, add_prompt, load_generator
 from structgen.cli.options import add_command, add_schema, integer, number, schema_options
 from structgen.cli.terminal import Terminal, amount, visible
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from structgen.generation.sampling.api import posterior_of
 
     prompt = inputs.read_prompt(
-        args.prompt, args.prompt_file, stdin_taken=args.schema == inputs.STDIN
+        args.prompt, args.prompt_file, stdin_taken=args.schema == reading.STDIN
     )
     spec = inputs.load_spec(args.schema, schema_options(args))
     settings = {name: value for name, value in vars(args).items() if name in SETTINGS}
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.output is not None:
         from structgen.generation.sampling.alignment_page import page
 
-        title = f"{inputs.shown(args.schema)}: what masking does"
+        title = f"{reading.shown(args.schema)}: what masking does"
         data = page(found, title, prompt).encode()
         _write(args.output, data)
         terminal.say(f"wrote {args.output} ({amount(len(data), 'B')})")

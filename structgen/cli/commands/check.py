@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.cli.options import add_command, add_schema, schema_options
 from structgen.cli.terminal import Terminal, visible
 from structgen.errors import StructgenError, ValidationError
@@ -59,15 +59,15 @@ def read_text(args: argparse.Namespace) -> tuple[str, str]:
             "there are two texts", location="--text", expected="one", hint="leave one of them out"
         )
     if args.text is not None:
-        return inputs.argument(args.text, "--text"), "the text"
-    path = inputs.STDIN if args.file is None else args.file
-    if args.schema == path == inputs.STDIN:
+        return reading.argument(args.text, "--text"), "the text"
+    path = reading.STDIN if args.file is None else args.file
+    if args.schema == path == reading.STDIN:
         raise StructgenError(
             "schema and text cannot both come from stdin",
             location="the command line",
             expected="FILE or --text",
         )
-    return inputs.read_text(path, "text file"), inputs.shown(path)
+    return reading.read_text(path, "text file"), reading.shown(path)
 
 
 def line_and_column(error: ValidationError, text: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.cli.options import add_command, add_schema, schema_options
 from structgen.cli.terminal import Terminal, amount, visible
 
@@ -44,12 +44,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     spec = inputs.load_spec(args.schema, schema_options(args))
     if not args.regex and inputs.is_grammar(args.schema):
-        return check_grammar(spec, inputs.shown(args.schema), terminal, as_json=args.json)
+        return check_grammar(spec, reading.shown(args.schema), terminal, as_json=args.json)
     report = structgen.support(spec)
     if args.json:
         terminal.json(report.to_json(), indent=2)
     else:
-        show(report, inputs.shown(args.schema), terminal, everything=args.all)
+        show(report, reading.shown(args.schema), terminal, everything=args.all)
     return status_of(report)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from structgen.cli.commands.compile_jobs import Outcome, Settings, Task, run_all
 from structgen.cli.commands.compile_on_ray import run_on_ray
-from structgen.cli.inputs import GRAMMAR_ENDINGS, YAML_ENDINGS, is_inline, load_vocabulary
+from structgen.cli.inputs import GRAMMAR_ENDINGS, load_vocabulary
 from structgen.cli.options import (
     add_command,
     add_schema,
@@ -20,6 +20,7 @@ from structgen.cli.options import (
     integer,
     schema_options,
 )
+from structgen.cli.reading import YAML_ENDINGS, is_inline
 from structgen.cli.terminal import Terminal, amount, duration
 from structgen.errors import StructgenError
 from structgen.util.container import remove_leftovers

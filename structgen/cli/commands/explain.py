@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.cli.options import (
     add_command,
     add_schema,
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     vocabulary = inputs.load_vocabulary(args)
     tokens = asked_tokens(args, vocabulary)
     constraint = structgen.compile(spec, vocabulary)
-    prefix = inputs.argument(args.prefix, "--prefix").encode()
+    prefix = reading.argument(args.prefix, "--prefix").encode()
     fits = constraint.read(constraint.start, prefix)[1]
     state = constraint.advance_bytes(constraint.start, prefix[:fits])
     if fits < len(prefix):
@@ -115,7 +115,7 @@ def asked_tokens(args: argparse.Namespace, vocabulary: Vocabulary) -> dict[bytes
     """
     found: dict[bytes, list[int]] = {}
     if args.token is not None:
-        data = inputs.argument(args.token, "--token").encode()
+        data = reading.argument(args.token, "--token").encode()
         if not data:
             raise VocabularyError("--token is empty", expected="some text")
         found[data] = [int(i) for i in vocabulary.text_ids if vocabulary.token_bytes(i) == data]

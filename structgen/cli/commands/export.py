@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from structgen.cli import inputs
-from structgen.cli.options import add_command
+from structgen.cli.options import add_command, add_documents
 from structgen.cli.terminal import Terminal, visible
 
 FINE = 0
@@ -28,7 +28,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "schema",
         metavar="SPEC",
-        help="a JSON Schema file, - for stdin, or module:Model; for gbnf also a grammar",
+        help="a JSON Schema file or FILE#/pointer, - for stdin, or module:Model; for gbnf also a "
+        "grammar",
     )
     parser.add_argument(
         "--for",
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="objects have no keys but those that the schema names, where it leaves that open",
     )
+    add_documents(parser)
     parser.add_argument(
         "--whitespace",
         metavar="bounded|compact|indented|any|REGEX",
@@ -72,6 +74,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     from structgen.schema.report.slips import look_for_slips
 
     options = {"formats": args.formats, "whitespace": args.whitespace, "closed": args.closed}
+    options["documents"] = args.documents or []
     spec = inputs.load_spec(args.schema, options)
     if args.dialect == GBNF:
         text = structgen.export_gbnf(spec, repeated_keys=args.repeated_keys)

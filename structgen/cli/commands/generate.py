@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structgen.cli import inputs
+from structgen.cli import inputs, reading
 from structgen.cli.options import add_command, add_schema, integer, schema_options
 from structgen.cli.terminal import Terminal, is_terminal
 from structgen.errors import StructgenError
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             "--stream shows one text", location="-n", hint="leave out --stream or -n"
         )
     prompt = inputs.read_prompt(
-        args.prompt, args.prompt_file, stdin_taken=args.schema == inputs.STDIN
+        args.prompt, args.prompt_file, stdin_taken=args.schema == reading.STDIN
     )
     spec = inputs.load_spec(args.schema, schema_options(args))
     settings = {name: value for name, value in vars(args).items() if name in SETTINGS}

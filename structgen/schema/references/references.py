@@ -161,7 +161,8 @@ class References:
                 location=location(at),
                 expected="an `$id` in this document, or a document given through `registry`",
                 hint="nothing is fetched; pass registry=referencing.Registry().with_resource"
-                f"({uri!r}, referencing.Resource.from_contents(document))",
+                f"({uri!r}, referencing.Resource.from_contents(document)), on the command line "
+                "--documents FOLDER",
             )
         return found, unquote(fragment)
 
