@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, SpecError, UnsupportedSchemaError
 from structgen.regular.regex import ANY, EMPTY, Regex, complement, intersect, matches, shortest
+from structgen.regular.syntax import ecma
 from structgen.regular.syntax.ecma import parse
 from structgen.regular.syntax.unicode import property_names, property_set
 
@@ -378,3 +379,22 @@ def test_a_language_is_shared_between_equal_calls() -> None:
     """Reading a pattern twice gives the same node."""
     first: Regex = parse(r"^[a-z]+\.(?:json|yaml)$")
     assert parse(r"^[a-z]+\.(?:json|yaml)$") is first
+
+
+def test_a_pattern_is_read_once_to_find_its_dialect_and_its_language() -> None:
+    """What the search for a dialect has read is not read again."""
+    before = ecma._read.cache_info().misses
+    parse(r"^(?:[Oo][Nn][Cc][Ee])-read-\d$", dialect="auto")
+    assert ecma._read.cache_info().misses == before + 1
+
+
+@pytest.mark.parametrize("members", ["aA", "$.*", "a|(b", "é😀", "&a", "a^", "ab-"])
+@pytest.mark.parametrize("flag", ["", "(?i)"])
+@pytest.mark.parametrize("negated", ["", "^"])
+def test_classes_of_plain_characters_are_those_of_their_escapes(
+    members: str, flag: str, negated: str
+) -> None:
+    """However a character of a class is written, the set is the same."""
+    spelled = "".join(rf"\u{{{ord(letter):x}}}" for letter in members)
+    plain, escaped = (f"^{flag}[{negated}{inside}]$" for inside in (members, spelled))
+    assert parse(plain, dialect="auto") is parse(escaped, dialect="auto")

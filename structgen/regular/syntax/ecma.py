@@ -86,7 +86,7 @@ def dialect_of(pattern: str) -> str:
     """
     for dialect in DIALECTS.values():
         try:
-            _read(pattern, dialect)
+            _read(pattern, dialect, False)  # as `parse` mostly asks: found once
         except PatternError:
             continue
         except UnsupportedSchemaError:

@@ -5,6 +5,9 @@ See `ecma` for what is read beyond that.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from structgen.errors import PatternError, StructgenError, UnsupportedSchemaError
 from structgen.regular import lone_surrogates
 from structgen.regular.charset import ALL, CharSet
@@ -35,6 +38,13 @@ _FOREIGN_ESCAPES = {
     "N": "write [^\\n] for anything but a line feed",
     "X": "write . for one character",
 }
+_PLAIN_MEMBERS = re.compile(r"[^\\\[\]^&-]+(?=\])").match
+
+
+@lru_cache(maxsize=256)
+def _set_of(letters: str) -> CharSet:
+    """The set of some characters; words in either case have the same few over and over."""
+    return CharSet.chars(letters)
 
 
 class Reader:
@@ -173,6 +183,10 @@ class Reader:
 
     def operand(self, start: int) -> CharSet:
         """The members of a class up to its end, or to a `&&` where the dialect has it."""
+        plain = None if self.surrogates else _PLAIN_MEMBERS(self.pattern, self.at)
+        if plain:
+            self.at = plain.end()
+            return self.members(_set_of(plain[0]))
         found: list[tuple[int, int]] = []  # of characters
         classes: list[tuple[int, int]] = []  # of what has been read as a set
         while not (self.peek("]") or (self.dialect.operators and self.peek("&&"))):

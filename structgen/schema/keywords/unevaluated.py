@@ -135,8 +135,16 @@ def _regions(evaluated: list[Regex]) -> Iterable[tuple[str | Regex, frozenset[Re
         parts = [(keys, inside) for keys, inside in halves if not keys.is_empty()]
         if len(parts) > MAX_REGIONS:
             return None
-    named = ((n, frozenset(x for x in languages if matches(x, n))) for n in names)
-    return [*named, *parts]
+    listing: dict[str, list[Regex]] = {name: [] for name in names}
+    unlisted = []
+    for language, listed in zip(languages, lists, strict=True):
+        for name in listed or ():
+            listing[name].append(language)
+        if listed is None:
+            unlisted.append(language)
+    for name, its in listing.items():
+        its += [language for language in unlisted if matches(language, name)]
+    return [*((name, frozenset(its)) for name, its in listing.items()), *parts]
 
 
 def unevaluated_items(s: Subschema) -> None:

@@ -91,11 +91,13 @@ def conjoin_objects(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
         max(a.least, b.least),
         _most(a.most, b.most),
         tuple(dict.fromkeys(a.clauses + b.clauses)),
-        alt(a.evaluated, b.evaluated),
     )
     checkpoint(1 + len(merged.clauses) // 4)
     settled = frozenset((*_settled(a, b), *_settled(b, a)))
-    return simplified(merged, [*_unchecked(a, b), *_unchecked(b, a)], settled)
+    found = simplified(merged, [*_unchecked(a, b), *_unchecked(b, a)], settled)
+    if found is not None and not (a.evaluated is EMPTY and b.evaluated is EMPTY):
+        found.evaluated = alt(a.evaluated, b.evaluated)  # it has just been made
+    return found
 
 
 def _unchecked(a: ObjectAlt, b: ObjectAlt) -> Iterable[str]:
@@ -108,7 +110,7 @@ def _unchecked(a: ObjectAlt, b: ObjectAlt) -> Iterable[str]:
 
 def _settled(a: ObjectAlt, b: ObjectAlt) -> Iterable[Clause]:
     """The clauses of `a` in which nothing that `b` demands besides decides a literal."""
-    if not a.is_checked:
+    if not (a.clauses and a.is_checked):
         return ()
     groups = [group for group in b.groups if group not in a.groups]
     if any(not group.patterns and group.additional != TRUE for group in groups):
@@ -198,7 +200,11 @@ def _open_literals(o: ObjectAlt, known: _KnownChildren, clause: Clause) -> Claus
 
 def _is_unconstrained(a: ArrayAlt | ObjectAlt) -> bool:
     """Whether an alternative has no obligations and no annotations."""
-    return a is ANY_ARRAY or a is ANY_OBJECT or not (_obligations(a) or notes_of(a))
+    if a is ANY_ARRAY or a is ANY_OBJECT:
+        return True
+    if isinstance(a, ObjectAlt) and (a.groups or a.required or a.clauses):
+        return False
+    return not (_obligations(a) or notes_of(a))
 
 
 def _obligations(a: ArrayAlt | ObjectAlt) -> frozenset[Any]:

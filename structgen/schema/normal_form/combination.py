@@ -293,18 +293,19 @@ def _multiplied(choices: tuple[Choice, ...], location: Where) -> Choice:
             base = _conjoin_alternatives(base, choice, conjoin_objects, location)
     if not base:
         return ()
-    left = [
-        tuple(a for a in choice if conjoin_objects(base[0], a) is not None)
-        for choice in choices
-        if len(choice) > 1
-    ]
-    others: list[Choice] = []
+    left: list[Choice] = []
+    others: list[Choice] = []  # with what must hold in any case
     clauses: list[Clause] = []
     evaluated: list[Regex] = []
-    for possible in left:
+    for choice in choices:
+        if len(choice) == 1:
+            continue
+        joint = {a: conjoin_objects(base[0], a) for a in choice}
+        possible = tuple(a for a in choice if joint[a] is not None)
+        left.append(possible)
         found = as_clauses(possible)
         if found is None:
-            others.append(possible)
+            others.append(tuple(a for a in joint.values() if a is not None))
         else:
             clauses += found
             evaluated += (a.evaluated for a in possible[:1])  # all of them evaluate the same keys
@@ -316,7 +317,8 @@ def _multiplied(choices: tuple[Choice, ...], location: Where) -> Choice:
     joined = simplified(ObjectAlt(clauses=tuple(dict.fromkeys(clauses)), evaluated=alt(*evaluated)))
     if joined is None:
         return ()
-    return _product((base, (joined,), *others), location, MAX_ALTERNATIVES)
+    first, *more = others or [base]
+    return _product((first, (joined,), *more), location, MAX_ALTERNATIVES)
 
 
 def _product(choices: tuple[Choice, ...], location: Where, most: int) -> Choice:

@@ -319,12 +319,22 @@ def object_child(o: ObjectAlt, key: str) -> Expr:
     return conjoin(*(group_child(group, key) for group in o.groups))
 
 
+def matches_key(keys: str | Regex, key: str) -> bool:
+    """Whether a key is this one, or in this language."""
+    return keys == key if isinstance(keys, str) else _matches(keys, key)
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(keys: Regex, key: str) -> bool:
+    return matches(keys, key)
+
+
 def group_child(group: PropertyGroup, key: str) -> Expr:
     """What one group demands of the value of `key`."""
     if group.is_by_name_only:
         return group.named.get(key, group.additional)
-    if group.names is not ANY and not matches(group.names, key):
+    if group.names is not ANY and not matches_key(group.names, key):
         return FALSE
     found = [group.named[key]] if key in group.named else []
-    found += [child for pattern, child in group.patterns if matches(pattern, key)]
+    found += [child for pattern, child in group.patterns if matches_key(pattern, key)]
     return conjoin(*found) if found else group.additional

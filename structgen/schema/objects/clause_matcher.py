@@ -19,7 +19,7 @@ from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin, contradictory
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
-from structgen.schema.normal_form.logic import object_child
+from structgen.schema.normal_form.logic import matches_key, object_child
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
 from structgen.schema.objects.clauses import (
     LATER_TRIES,
@@ -29,7 +29,6 @@ from structgen.schema.objects.clauses import (
     Slot,
     completions,
     greedily_completes,
-    matches_key,
 )
 from structgen.schema.objects.deciding_values import parted
 from structgen.schema.objects.enough import enough

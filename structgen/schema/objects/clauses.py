@@ -29,13 +29,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.regex import Regex, matches
+from structgen.regular.regex import matches
 from structgen.regular.words import is_spellable
 from structgen.schema.normal_form.expressions import (
     FALSE,
@@ -48,6 +48,7 @@ from structgen.schema.normal_form.expressions import (
 )
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, Literal
+from structgen.schema.normal_form.logic import matches_key
 from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress
 from structgen.schema.objects.deciding_values import (
     DecidingValues,
@@ -68,16 +69,6 @@ MAX_NAMES = 32  # names tried as the member that a literal about a language of k
 
 
 # -- what a member does to a clause -------------------------------------------------------------
-
-
-def matches_key(keys: str | Regex, key: str) -> bool:
-    """Whether a literal about `keys` is about `key`."""
-    return keys == key if isinstance(keys, str) else _matches(keys, key)
-
-
-@lru_cache(maxsize=1 << 16)
-def _matches(keys: Regex, key: str) -> bool:
-    return matches(keys, key)
 
 
 def literals_about(clause: Clause, key: str) -> list[int]:
