@@ -319,16 +319,31 @@ def _is_small(language: Regex) -> bool:
 def _runs_on(language: Concat) -> bool:
     """Whether an endless part can go on with what begins the next, as in `[ab]*a[ab]{12}`.
 
-    As a rule of its parts such a language would be read at many places of the rule at once.
+    As a rule of its parts such a language would be read at many places of the rule at once, where
+    these are counted.
     """
     rest: Regex = language
     while isinstance(rest, Concat):
         part, rest = rest.head, rest.tail
-        if part.longest == INFINITE:
+        if part.longest == INFINITE and _counts(rest):
             begins = union_all([chars for chars, _ in rest.moves()])
             if not _is_apart(_continuing(part), begins):
                 return True
     return False
+
+
+def _counts(language: Regex) -> bool:
+    """Whether something in a language is counted, or that is not known."""
+    match language:
+        case Repeat():
+            return not _written_once(language) or _counts(language.body)
+        case Concat() | Alt():
+            parts = language.parts if isinstance(language, Alt) else language.parts_in_order
+            return any(map(_counts, parts))
+        case SubAutomaton():
+            whole = _all_that_matches(language)
+            return whole is None or _counts(whole)
+    return not isinstance(language, Chars | Literal | Words)
 
 
 def _written_once(language: Repeat) -> bool:

@@ -202,6 +202,25 @@ def test_a_large_piece_of_small_parts_is_a_rule() -> None:
         assert (at >= 0 and automaton.is_accepting(at)) == fits
 
 
+@pytest.mark.parametrize("between", ['ws ":" ws', 'name ws ("," ws name ws)* ":" ws'])
+def test_a_large_piece_that_counts_nothing_is_a_rule(between: str) -> None:
+    """Although its comments can go on with what stands behind them, so that sets multiply."""
+    grammar = sg.Gbnf(
+        f'root ::= "(" root ")" | "x" | "{{" ws root "=" {between} root ws "}}"\n'
+        'name ::= [a-z]+\nws ::= ([ \\n] | "#" [^\\n]* "\\n"? | "/*" ([^*] | "*" [^/])* "*/")*'
+    )
+    automaton = grammar.automaton()
+    assert isinstance(automaton, GrammarAutomaton)
+    blanks = r"([ \n]|#[^\n]*\n?|/\*([^*]|\*[^/])*\*/)*"
+    spelled = between.replace('"', "").replace(" ", "").replace("name", "[a-z]+")
+    pattern = re.compile(rf"\{{{blanks}x={spelled}x{blanks}\}}".replace("ws", blanks))
+    for middle in (":", "a:", "# :#:", "a,b /* : */ :", "a,#\nb:", ": # a:", "", "a", "/* : */"):
+        text = f"{{x={middle}x}}"
+        at, _ = automaton.run(automaton.start, text.encode())
+        fits = at >= 0 and automaton.is_accepting(at)
+        assert fits == (pattern.fullmatch(text) is not None), text
+
+
 def test_small_grammars_stay_as_they_are() -> None:
     """Nothing in them is lazy."""
     rules = with_lazy_terminals(sg.Lark('start: "a" | start "b"').rules())
