@@ -6,13 +6,14 @@ Only files that the user names are read: the one with the schema, and those of `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urldefrag, urljoin
 
 from structgen.cli.reading import STDIN, YAML_ENDINGS, bad, broken, is_inline, read_json, shown
 from structgen.errors import StructgenError
+from structgen.schema.references.resources import identifier
 from structgen.schema.references.vocabularies import stated_draft
 from structgen.schema.values import dumps
 
@@ -22,63 +23,89 @@ if TYPE_CHECKING:
 ENDINGS = (".json", *YAML_ENDINGS)
 
 
-class Document(NamedTuple):
-    """A file, by the name that references have for it."""
+class _Files(NamedTuple):
+    """Files by the names that references have for them."""
 
-    name: str
-    path: Path
-    contents: Any
+    paths: dict[str, Path]
+
+    def name_of(self, path: str) -> str | None:
+        """The name of a file that is one of them."""
+        return next((name for name, known in self.paths.items() if known.samefile(path)), None)
 
 
 def read_schema(source: str, given: list[str]) -> tuple[Any, Registry[Any] | None]:
-    """The schema that SPEC names, and the documents that its references may lead to.
+    """The schema that SPEC names, and the documents that its references lead to.
 
     source: a file, `-`, JSON text, or `FILE#/pointer` for a part of a file. given: files and
     folders. A document of a folder is known by its path in it (`types/id.json`), another one by
     the name of its file; and each by its own `$id`.
     """
-    documents = [document for path in given for document in _read(path)]
+    files = _Files({name: path for each in given for name, path in _named(each)})
     path, mark, fragment = source.partition("#")
     if mark and not is_inline(source) and not _is_file(source) and _is_file(path):
-        whole = next((d for d in documents if d.path.samefile(path)), None)
-        if whole is None:
-            whole = Document(quote(Path(path).name), Path(path), read_json(path, "schema"))
-            documents.append(whole)
-        return {"$ref": f"{whole.name}#{fragment}"}, _registry_of(documents)
+        name = files.name_of(path) or quote(Path(path).name)
+        files.paths[name] = Path(path)
+        schema: Any = {"$ref": f"{name}#{fragment}"}
+        return schema, _registry_of(_documents(schema, "", files))
     schema = read_json(source, "schema")
     if not isinstance(schema, dict | bool):
         broken(f"the schema is {_kind(schema)}", shown(source), "an object, true or false")
-    is_file = source != STDIN and not is_inline(source)
-    same = next((d for d in documents if is_file and d.path.samefile(source)), None)
-    if same is not None and "/" in same.name and isinstance(schema, dict):
+    own = None if source == STDIN or is_inline(source) else files.name_of(source)
+    if own is not None and "/" in own and isinstance(schema, dict):
         keyword = "id" if stated_draft(schema) <= 4 else "$id"
-        schema = {keyword: same.name, **schema}  # what its references are relative to
-    return schema, _registry_of(documents) if documents else None
+        schema = {keyword: own, **schema}  # what its references are relative to
+    return schema, _registry_of(_documents(schema, own or "", files)) if given else None
 
 
-def _read(path: str) -> Iterator[Document]:
-    """The documents of a file or a folder; files of a folder that are no schemas are left out."""
+def _named(path: str) -> Iterator[tuple[str, Path]]:
+    """The name and path of a file, or of each in a folder."""
     folder = Path(path)
     if not folder.is_dir():
-        yield Document(quote(folder.name), folder, read_json(path, "document"))
+        read_json(path, "document")  # what is wrong with it is wrong whether it is needed or not
+        yield quote(folder.name), folder
         return
     files = sorted(p for p in folder.rglob("*") if p.suffix in ENDINGS and p.is_file())
     if not files:
         bad("there is no document", path, f"files ending in {' '.join(ENDINGS)}")
-    for file in files:
-        with suppress(StructgenError):
-            contents = read_json(str(file), "document")
-            if isinstance(contents, dict | bool):
-                yield Document(quote(file.relative_to(folder).as_posix()), file, contents)
+    yield from ((quote(file.relative_to(folder).as_posix()), file) for file in files)
 
 
-def _registry_of(documents: list[Document]) -> Registry[Any]:
+def _documents(schema: Any, base: str, files: _Files) -> dict[str, Any]:
+    """What references lead to, from a schema on; all files where one leads to no file's name."""
+    found: dict[str, Any] = {}
+    todo = [(schema, base)]
+    while todo:
+        document, base = todo.pop()
+        base = urljoin(base, identifier(document, stated_draft(document)))
+        names = {urldefrag(urljoin(base, reference)).url for reference in _references(document)}
+        named = names <= {*files.paths, base, ""}
+        if not named:  # one of the files may have it as its `$id`
+            names = set(files.paths)
+        for name in sorted(names & files.paths.keys() - found.keys()):
+            with nullcontext() if named else suppress(StructgenError):
+                found[name] = read_json(str(files.paths[name]), "document")
+                todo.append((found[name], name))
+    return {name: value for name, value in found.items() if isinstance(value, dict | bool)}
+
+
+def _references(document: Any) -> Iterator[str]:
+    """The references in a document."""
+    todo = [document]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            yield from (value[k] for k in ("$ref", "$dynamicRef") if isinstance(value.get(k), str))
+            todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+
+
+def _registry_of(documents: dict[str, Any]) -> Registry[Any]:
     """A registry whose documents are of the draft that refers to them, unless they state one."""
     from referencing import Registry, Specification
 
     return Registry[Any]().with_contents(
-        ((document.name, document.contents) for document in documents),
-        default_specification=Specification.OPAQUE,
+        documents.items(), default_specification=Specification.OPAQUE
     )
 
 

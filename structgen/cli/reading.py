@@ -103,7 +103,7 @@ def read_yaml(text: str, path: str, what: str) -> Any:
             "reading YAML needs PyYAML", location=path, hint="run: pip install pyyaml"
         ) from error
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """The safe loader without dates, which refuses keys that JSON does not have."""
 
         yaml_implicit_resolvers = {  # noqa: RUF012  the library's own attribute

@@ -14,6 +14,8 @@ from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
 from structgen.schema.references.draft3 import as_draft_4, is_draft_3
+from structgen.schema.references.openapi import with_null
+from structgen.schema.references.vocabularies import openapi_dialect
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.util.cancellation import limited
@@ -108,6 +110,9 @@ class JsonSchema(MachineSpec):
             object.__setattr__(self, "schema", load_json(self.schema))
         if is_draft_3(self.schema):
             object.__setattr__(self, "schema", as_draft_4(self.schema))
+        early = openapi_dialect(self.schema)
+        if early is not None and early.has_nullable:
+            object.__setattr__(self, "schema", with_null(self.schema))
         if self.closed:
             object.__setattr__(self, "schema", closed(self.schema))
 

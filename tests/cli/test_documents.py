@@ -11,6 +11,7 @@ import pytest
 import referencing
 from referencing.jsonschema import DRAFT202012
 
+from structgen.cli.documents import read_schema
 from structgen.cli.main import main
 
 FILES: dict[str, Any] = {
@@ -89,6 +90,19 @@ def test_a_part_of_a_file_is_a_spec(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main(["check", f"{pet}s", "--text", "1"]) == 2
     assert "did you mean 'api.yaml#/components/schemas/Pet'?" in capsys.readouterr().err
+
+
+def test_a_document_that_is_needed_must_be_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Others in the folder need not be; only what references lead to becomes part of the spec."""
+    command = ["check", "--documents", str(folder), "--text", "1"]
+    assert main([*command, '{"$ref": "notes.json"}']) == 2
+    assert "the document is not JSON" in capsys.readouterr().err
+    name = "unit%20of%20length.json"
+    _, registry = read_schema(json.dumps({"$ref": name}), [str(folder)])
+    assert registry is not None
+    assert set(registry) == {name}
 
 
 def test_wrong_documents_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from structgen.errors import StructgenError
 from structgen.schema.references.draft3 import as_draft_4, is_draft_3
+from structgen.schema.references.openapi import with_null
 from structgen.schema.references.resources import (
     Anchor,
     Resource,
@@ -28,6 +29,7 @@ from structgen.schema.references.vocabularies import (
     Dialect,
     dialect_of,
     dialect_of_draft,
+    openapi_dialect,
 )
 from structgen.util.json_pointer import location, unescape_pointer
 
@@ -210,11 +212,14 @@ def _given(
     """The schema of a document, and its dialect where it has no `$schema`.
 
     That is the draft it is given with; one given as opaque, or with the same draft as what refers
-    to it, is like that. A schema of draft 3 is one of draft 4 that says the same.
+    to it, is like that. Schemas of draft 3 and of OpenAPI 3.0 are of draft 4 and say the same.
     """
     contents, specified = resource.contents, _specified(resource)
     draft = referring.draft if specified is None else DRAFTS[specified]
     plain = isinstance(contents, dict) and "$schema" not in contents
+    early = openapi_dialect(contents) or (referring if plain and specified is None else None)
+    if early is not None and early.has_nullable:
+        return with_null(contents), early
     if is_draft_3(contents) or (draft == 3 and plain):
         return as_draft_4(contents, f"{uri}#"), Dialect(4)
     same = draft == referring.draft

@@ -39,6 +39,7 @@ class Dialect:
     draft: int
     ignored: frozenset[str] = frozenset()
     asserts_formats: bool = False
+    has_nullable: bool = False  # as OpenAPI 3.0 has (see `openapi`)
 
     def effective(self, schema: dict[str, Any]) -> dict[str, Any]:
         """A schema without the keywords that do not count.
@@ -53,6 +54,7 @@ class Dialect:
 
 
 DEFAULT_DIALECT = Dialect(DEFAULT_DRAFT)
+OPENAPI_DIALECTS = {"3.0": Dialect(4, has_nullable=True), "2.0": Dialect(4)}  # by version
 
 
 def dialect_of(
@@ -63,6 +65,8 @@ def dialect_of(
     `metaschema` finds the document of a URI, or gives None. A `$schema` that nobody knows is left
     to the user: it changes nothing.
     """
+    if (of_openapi := openapi_dialect(schema)) is not None:
+        return of_openapi
     uri = schema.get("$schema") if isinstance(schema, dict) else None
     if uri is None:
         return inherited
@@ -85,6 +89,13 @@ def dialect_of(
     return dialect_of_draft(draft, at)
 
 
+def openapi_dialect(document: Any) -> Dialect | None:
+    """The dialect of the schemas in an early OpenAPI document, None for anything else."""
+    stated = document.get("openapi", document.get("swagger")) if isinstance(document, dict) else ""
+    version = ".".join(stated.split(".")[:2]) if isinstance(stated, str) else ""
+    return OPENAPI_DIALECTS.get(version)
+
+
 def draft_named(uri: str) -> int | None:
     """The draft that a `$schema` names; http or https, and hyper-schemas are of their draft."""
     found = _NAMED.fullmatch(uri)
@@ -93,6 +104,8 @@ def draft_named(uri: str) -> int | None:
 
 def stated_draft(schema: Any) -> int:
     """The draft that the `$schema` of a schema names; DEFAULT_DRAFT where it names none."""
+    if (of_openapi := openapi_dialect(schema)) is not None:
+        return of_openapi.draft
     uri = schema.get("$schema") if isinstance(schema, dict) else None
     draft = draft_named(uri) if isinstance(uri, str) else None
     return DEFAULT_DRAFT if draft is None else draft

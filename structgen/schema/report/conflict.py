@@ -45,7 +45,7 @@ def conflict(schema: Any, is_satisfiable: Callable[[Any], bool]) -> dict[str, An
     try:
         with limited(MAX_WORK):
             paths = list(_Search(schema, is_satisfiable).needed_below(()))
-    except BudgetError:
+    except (BudgetError, RecursionError):
         return {}
     return {location(pointer_to(path)): _value_at(schema, path) for path in paths}
 
