@@ -84,6 +84,7 @@ class Key(NamedTuple):
     escapes: bool
     layout: Layout
     only_new: bool = False  # whether any other key may come that was not read before
+    by_text: int = 0  # bits of the languages beside the names of which that is not so
 
     @property
     def quoted(self) -> bool:
@@ -104,7 +105,8 @@ class Key(NamedTuple):
         named = isinstance(names, WordRange) and names.nullable
         if named:
             return End(("key", names.word))  # type: ignore[attr-defined]
-        return End(("free" if self.only_new else "other", mask))
+        free = self.only_new and not mask & self.by_text
+        return End(("free" if free else "other", mask))
 
 
 def bits(flags: Sequence[bool]) -> int:
@@ -136,7 +138,8 @@ class KeyStart(Fork):
         """The state that reads any other key, whatever the names are; None if there is none."""
         others, role = self.vector[1:], self._key.role
         closing = len(self.targets) > 1
-        return unnamed_start(others, role.layout, closing, role.only_new) if others else None
+        way = role.layout, closing, role.only_new, role.by_text
+        return unnamed_start(others, *way) if others else None
 
     @property
     def _key(self) -> Any:
@@ -144,9 +147,11 @@ class KeyStart(Fork):
 
 
 @lru_cache(maxsize=1024)
-def unnamed_start(others: Vector, layout: Layout, closing: bool, only_new: bool) -> LexState:
-    """At the start of a key that is in one of `others`, or of `}` when `closing`."""
-    role = Key(True, layout.escapes, layout, only_new)
+def unnamed_start(
+    others: Vector, layout: Layout, closing: bool, only_new: bool, by_text: int = 0
+) -> LexState:
+    """At the start of a key that is in one of `others`, or of `}` when `closing`. See `Key`."""
+    role = Key(True, layout.escapes, layout, only_new, by_text)
     key = Text((EMPTY, *others), role) if others else None
     return Fork(or_end(key, "}" * closing))
 

@@ -309,7 +309,7 @@ class JsonRules:
             left = intersect(language, complement(words(known)))
             if left.is_empty():
                 continue
-            if role.only_new:
+            if role.only_new and not mask & role.by_text:
                 body = self._language(left, "key", atoms, self._spelled)
                 key = self._spelled, True, left
                 text = self._rules.helper(key, "key", sequence(body, end))

@@ -196,7 +196,9 @@ class KeySetFrames:
     def _begin_open(self, names: NameSet) -> None:
         """Set what the frame of an object just opened begins with."""
         matcher: ObjectMatcher = names.thread.matcher
-        languages = (keys for c in matcher.key_classes for keys in matcher.languages_of(c))
+        languages = (
+            keys for c in matcher.key_classes for keys in matcher.languages_of(c, matcher.start)
+        )
         names.open.high, names.open.allowed = names.size, allowed(names)
         names.open.others = tuple(dict.fromkeys(languages))
         names.open.entry = before_lexeme(self._layout.inner)

@@ -128,16 +128,21 @@ def scalar_start(form: NormalForm, layout: Layout) -> LexState:
 
 
 def key_start(
-    names: WordRange | None, others: Vector, layout: Layout, closing: bool, only_new: bool
+    names: WordRange | None,
+    others: Vector,
+    layout: Layout,
+    closing: bool,
+    only_new: bool,
+    by_text: int = 0,
 ) -> LexState:
     """The lexer state before a key: one of `names`, or in one of `others`; or `}` if `closing`.
 
     only_new: whether the machine leaves it to the engine that no other key comes twice; then the
-    languages in `others` may contain the names, too.
+    languages in `others` may contain the names, too. by_text: see `Key`.
     """
     if names is None:
-        return unnamed_start(others, layout, closing, only_new)
-    role = Key(bool(others), layout.escapes, layout, only_new)
+        return unnamed_start(others, layout, closing, only_new, by_text)
+    role = Key(bool(others), layout.escapes, layout, only_new, by_text)
     return _start(names, others, role, "}" * closing)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
-from structgen.automata.lexer.json_lexemes import Layout
+from structgen.automata.lexer.json_lexemes import Layout, bits
 from structgen.automata.lexer.lexer import LexState
 from structgen.automata.lexer.separators import Fork
 from structgen.automata.pushdown.machine import (
@@ -295,7 +295,7 @@ class JsonMachine(Machine[JsonFrame]):
             (t, transition)
             for t in frame.threads
             for key_class in t.matcher.open_key_classes(t.progress)
-            if is_in(key_class.language)
+            if not key_class.by_text and is_in(key_class.language)
             for transition in t.matcher.transitions_by_class(t.progress, key_class, is_in)
         ]
         after = self._await_value(frame, taken)
@@ -458,12 +458,13 @@ class JsonMachine(Machine[JsonFrame]):
         # where only the class of an unnamed key matters, the engine refuses keys that come twice
         by_class = all(t.matcher.depends_on_class_only for t in threads)
         key_classes: list[KeyClass] = []
-        languages: dict[Regex, None] = {}
+        languages: dict[Regex, bool] = {}  # whether keys in it are told apart by their text
         if by_class:
             for t in threads:
                 for key_class in t.matcher.open_key_classes(t.progress):
                     key_classes.append(key_class)
-                    languages.update(dict.fromkeys(t.matcher.languages_of(key_class)))
+                    for keys in t.matcher.languages_of(key_class, t.progress):
+                        languages[keys] = languages.get(keys, False) or key_class.by_text
         if alone and matcher.spans and (by_class or not matcher.next_unnamed(progress)):
             by_class = True
             frame.low, frame.high = matcher.span(progress)
@@ -474,7 +475,8 @@ class JsonMachine(Machine[JsonFrame]):
             names = self._names_of(frame, next_names(frame), key_classes)
         if by_class:
             frame.others = tuple(languages)
-        frame.lexeme = key_start(names, frame.others, self._layout, closing, by_class)
+        by_text = bits((False, *languages.values()))  # bit 0: names
+        frame.lexeme = key_start(names, frame.others, self._layout, closing, by_class, by_text)
 
     def _names_of(
         self, frame: JsonFrame, names: list[str], key_classes: list[KeyClass]
@@ -497,8 +499,8 @@ class JsonMachine(Machine[JsonFrame]):
         frame.high = len(known)
         if found is not None and len(names) < len(known):
             chosen = set(names)
-            bits = [name in chosen for name in found.table.words]
-            frame.allowed = np.packbits(bits, bitorder="little").tobytes()
+            held = [name in chosen for name in found.table.words]
+            frame.allowed = np.packbits(held, bitorder="little").tobytes()
         return found
 
     def _value_start(self, frame: JsonFrame, closing: bool) -> LexState:

@@ -17,16 +17,19 @@ from typing import Any
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import begin_differently
-from structgen.regular.expressions.nodes import Literal
-from structgen.regular.infinite import is_infinite, members
+from structgen.regular.expressions.nodes import And, Chars, Concat, Literal, Repeat
+from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single, members
 from structgen.regular.regex import (
     ANY,
     EMPTY,
+    INFINITE,
     Regex,
     complement,
+    concat,
     intersect,
     matches,
     readable,
+    repeat,
     shortest,
     words,
 )
@@ -37,6 +40,8 @@ from structgen.util.cancellation import checkpoint
 
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 WORDS_PER_UNIT = 50  # of those that are left out where the next word is looked for
+AMPLE = 1_000_000  # endings of a key: more than an object that anybody writes has members
+MOST_LAST = 21  # characters of two kinds that have so many
 MAX_CLASSES = 1000  # parts into which the patterns of one group may cut the keys
 
 
@@ -50,6 +55,8 @@ class KeyClass:
     language: Regex
     child: Expr
     excluded: frozenset[str] = frozenset()
+    ample: bool = False  #: whether AMPLE other keys begin with each key, in this class or the next
+    by_text: bool = False  #: whether the keys that were read are remembered one by one
 
     @cached_attribute
     def keys(self) -> Regex:
@@ -99,6 +106,38 @@ class KeyClass:
         return []
 
     @cached_attribute
+    def depends_on_class_only(self) -> bool:
+        """Whether a key that was begun can go on to a fresh one, whichever keys were read.
+
+        Or else these are remembered.
+        """
+        if self.ample or self.by_text or is_single(self.language):
+            return True
+        return every_prefix_is_infinite(self.language)
+
+    def split_by_length(self) -> list[KeyClass]:
+        """Keys of a bounded length: those that go on to AMPLE others, and the longest ones.
+
+        The class alone where its bound on the length is of another kind.
+        """
+        *head, tail = _in_order(self.language)
+        is_repeated = isinstance(tail, Repeat) and isinstance(tail.body, Chars)
+        if not is_repeated or tail.high == INFINITE or not all(part.plain for part in head):
+            return [self]
+        letters, low, high = tail.body.chars, tail.low, tail.high
+        last = next((n for n in range(MOST_LAST) if len(letters) ** n >= AMPLE), high)
+        if high - last < max(low, 1):
+            return [self]
+        spans = (low, high - last), (high - last + 1, high)
+        short, long = (concat(*head, repeat(tail.body, *span)) for span in spans)
+        names = [name for name in self.excluded if matches(long, name)]
+        long = intersect(long, complement(words(names))) if names else long
+        return [
+            KeyClass(short, self.child, self.excluded, ample=True),
+            KeyClass(long, self.child, self.excluded, by_text=True),
+        ]
+
+    @cached_attribute
     def is_empty(self) -> bool:
         """Whether there are no keys."""
         language = self.language
@@ -142,6 +181,19 @@ class KeyClass:
             )
             for part, found in parts
         ]
+
+
+def _in_order(language: Regex) -> list[Any]:
+    """The parts of a sequence; characters repeated under several conditions are one part."""
+    if isinstance(language, Concat):
+        return language.parts_in_order
+    parts = language.parts if isinstance(language, And) else ()
+    repeats = [part for part in parts if isinstance(part, Repeat) and isinstance(part.body, Chars)]
+    if not parts or len(repeats) < len(parts):
+        return [language]
+    body = intersect(*(part.body for part in repeats))
+    low, high = max(part.low for part in repeats), min(part.high for part in repeats)
+    return [repeat(body, low, high) if low <= high else language]
 
 
 def count(keys: Regex, enough: int) -> int:

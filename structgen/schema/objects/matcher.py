@@ -123,10 +123,14 @@ class ObjectMatcher:
         few = self._pattern_count <= MAX_SPLITTING or type(self) is not ObjectMatcher
         return None if few else KeyRules(self.alt, self._costs)
 
-    def languages_of(self, key_class: KeyClass) -> tuple[Regex, ...]:
+    def languages_of(self, key_class: KeyClass, at: Progress) -> tuple[Regex, ...]:
         """The languages that a key of a class is read against, the class's own first."""
-        rules = self.key_rules
-        return (key_class.language,) if rules is None else rules.languages
+        if self.key_rules is not None:
+            return self.key_rules.languages
+        language = key_class.language
+        unnamed = at.seen - key_class.excluded if key_class.by_text else ()
+        read = [key for key in unnamed if key_class.has(key)]
+        return (intersect(language, complement(words(read))) if read else language,)
 
     def child_of(self, key_class: KeyClass, is_in: Callable[[Regex], bool]) -> Expr:
         """What the value of a key of a class must fit; is_in: whether the key is in a language."""
@@ -143,7 +147,10 @@ class ObjectMatcher:
             key_class = KeyClass(keys, TRUE, frozenset(self.names))
             return () if key_class.is_empty else (key_class,)
         found = (c for c in self.all_key_classes if self._costs.satisfiable(c.child))
-        return tuple(c.as_read() for c in found)
+        read = [c.as_read() for c in found]
+        parts = [part for c in read for part in c.split_by_length()]
+        by_class = type(self) is ObjectMatcher and all(c.depends_on_class_only for c in parts)
+        return tuple(parts if by_class else read)
 
     @cached_attribute
     def possible_names(self) -> tuple[bool, ...]:
@@ -208,15 +215,15 @@ class ObjectMatcher:
         """Whether of a key without a name only its class matters, and that it does not come twice.
 
         Then the keys read need not be part of the progress: what was begun can always go on to a
-        fresh key, as every class is infinite, or has a single key. (Where more members must come
+        fresh key, as every class is infinite, or has a single key, or keys of it that were begun
+        have more endings than an object has members. (Where more members must come
         than are required, the keys read may have been the shortest: the cost is a lower bound.)
         Without clauses it is enough that all classes together are infinite: they are open at once,
         so that a key that was begun may end in any of them.
         """
         if self.key_rules is not None:
             return self.key_rules.every_prefix_is_infinite
-        languages = (key_class.language for key_class in self.key_classes)
-        if all(is_single(keys) or every_prefix_is_infinite(keys) for keys in languages):
+        if all(key_class.depends_on_class_only for key_class in self.key_classes):
             return True
         satisfiable = self._costs.satisfiable
         refused = (c.language for c in self.all_key_classes if not satisfiable(c.child))
