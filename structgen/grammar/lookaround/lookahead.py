@@ -27,7 +27,7 @@ from structgen.grammar.terminals.automata import (
     distinct_columns,
     of_languages,
 )
-from structgen.grammar.terminals.byte_dfa import explored
+from structgen.grammar.terminals.byte_dfa import explored, explored_together
 from structgen.grammar.terminals.leftmost_first import BeginsWithMatch, MatchState, PossibleMatch
 from structgen.grammar.terminals.python_language import language_of
 from structgen.grammar.terminals.python_regex import Loop, OneChar, Sequence
@@ -97,19 +97,10 @@ def _rest_of(vector: Vector | None) -> Regex | None:
 
 def _lookaheads(languages: list[Regex]) -> tuple[Ints, Any, dict[Regex, int]]:
     """One lookahead DFA for some languages, and the state in which each of them begins."""
-    tables, accepts, starts, count = [], [], [], 0
-    for language in languages:
-        table, ends, _ = explored((language,), MAX_STATES)
-        tables.append(np.where(table < 0, -1, table + count))
-        accepts.append(ends[:, 0])
-        starts.append(count)
-        count += len(table)
-        if count > MAX_STATES:
-            raise BudgetError(
-                f"what may follow a terminal has more than {MAX_STATES} byte states",
-                hint="let the rules say what follows, not a lookahead",
-            )
-    lookahead, violated_at_end, number = as_lookaheads(
-        np.concatenate(tables), np.concatenate(accepts)
-    )
-    return lookahead, violated_at_end, dict(zip(languages, number[starts].tolist(), strict=True))
+    try:
+        table, accepts, starts = explored_together(languages, MAX_STATES)
+    except BudgetError as error:
+        error.hint = "let the rules say what follows, not a lookahead"
+        raise
+    lookahead, violated_at_end, number = as_lookaheads(table, accepts)
+    return lookahead, violated_at_end, {of: int(number[at]) for of, at in starts.items()}

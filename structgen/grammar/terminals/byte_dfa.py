@@ -26,6 +26,7 @@ from structgen.grammar.terminals.position_sets import (
     rows_of,
 )
 from structgen.kernels.build.loader import kernels
+from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Alt, And, Not
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
@@ -63,11 +64,40 @@ def explored(vector: Vector, most: int) -> tuple[npt.NDArray[np.int32], Flags, l
     bool[n, languages], which of these each state accepts; and the vector of each state between
     characters, where they were found by derivatives. Raises BudgetError past `most` states.
     """
-    vectors: list[Vector] = []
-    found = _by_positions(vector, most) or _by_derivatives(vector, most, vectors)
+    vectors = [vector]
+    found = _by_positions(vector, most) or _by_derivatives(vectors, most)
     table, ends, order = in_bytes(found, most)
     vectors_of = [vectors[at] if at < len(vectors) else None for at in order.tolist()]
     return table, ends, vectors_of
+
+
+def explored_together(
+    languages: Iterable[Regex], most: int
+) -> tuple[Ints, Flags, dict[Regex, int]]:
+    """The DFAs of some languages as one; states that they share are there once, as a rule.
+
+    Returns int32[n, 256], the next states, -1 dead; bool[n], whether each accepts; and the state in
+    which each language begins. Raises BudgetError past `most` states.
+    """
+    parts: list[tuple[ByClasses, list[Regex]]] = []
+    others: list[Regex] = []
+    for language in languages:
+        alone = _by_positions((language,), most)
+        if alone is None:
+            others.append(language)
+        else:
+            parts.append((alone, [language]))
+    if others:
+        parts.append((_by_derivatives([(language,) for language in others], most), others))
+    tables, accepts, starts, count = list[Ints](), list[Flags](), dict[Regex, int](), 0
+    for found, some in parts:
+        table = _rows_in_bytes(found, most - count)
+        tables.append(np.where(table < 0, -1, table + count))
+        accepts.append(np.zeros(len(table), np.bool_))
+        accepts[-1][: len(found.ends)] = found.ends[:, 0]
+        starts |= {language: count + i for i, language in enumerate(some)}
+        count += len(table)
+    return np.concatenate(tables), np.concatenate(accepts), starts
 
 
 def in_bytes(found: ByClasses, most: int) -> tuple[Ints, Flags, Ints]:
@@ -108,14 +138,18 @@ def _rows_in_bytes(found: ByClasses, most: int) -> npt.NDArray[np.int32]:
         rows, size = 4 * rows, 4 * size
 
 
-def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> ByClasses:
-    """The DFA over characters by derivatives. vectors: set to that of each state.
+def _by_derivatives(vectors: list[Vector], most: int) -> ByClasses:
+    """The DFA over characters by derivatives. vectors: of the starts, set to that of each state.
 
     Raises BudgetError past `most` states.
     """
-    numbers, moves = {vector: 0}, list[list[tuple[int, int, int]]]()
+    numbers = {vector: i for i, vector in enumerate(vectors)}
+    moves = list[list[tuple[int, int]]]()  # of each state: a set of characters, the state behind
+    sets, blocks = (
+        dict[CharSet, int](),
+        list[int](),
+    )  # blocks: how many each set fills, see `_blocks`
     inside, least = dict[int, int](), 0  # the fewest states inside characters before each; in all
-    vectors.append(vector)
     for some in vectors:
         checkpoint()
         found = []
@@ -123,28 +157,42 @@ def _by_derivatives(vector: Vector, most: int, vectors: list[Vector]) -> ByClass
             if after not in numbers:
                 numbers[after] = len(vectors)
                 vectors.append(after)
-            to = numbers[after]
-            found += [(low, high + 1, to) for low, high in chars.ranges]
-            widest = max(high - max(low, LAST_ASCII) for low, high in chars.ranges)
-            before = sum(widest >= 2 * block for block in BLOCKS)
-            least += max(before - inside.get(to, 0), 0)
-            inside[to] = max(before, inside.get(to, 0))
+            if chars not in sets:
+                sets[chars] = len(sets)
+                blocks.append(_blocks(chars))
+            to, what = numbers[after], sets[chars]
+            found.append((what, to))
+            least += max(blocks[what] - inside.get(to, 0), 0)
+            inside[to] = max(blocks[what], inside.get(to, 0))
         moves.append(found)
         if len(vectors) + least > most:
             raise too_large(most)
-    points = distinct(np.array([0, *(one for row in moves for span in row for one in span[:2])]))
-    behind = np.zeros((len(moves), len(points)), np.int32)
-    for row, found in zip(behind, moves, strict=True):
-        begins, ends, targets = np.array(found, np.int64).reshape(-1, 3).T
-        row[np.searchsorted(points, ends)] -= (targets + 1).astype(np.int32)
-        row[np.searchsorted(points, begins)] += (targets + 1).astype(np.int32)
-    behind = np.cumsum(behind, axis=1, dtype=np.int32) - 1
+    bounds = [np.array(chars.ranges).T for chars in sets]  # the first and the last of each range
+    points = distinct(
+        np.concatenate([[0], *(ends for low, high in bounds for ends in (low, high + 1))])
+    )
+    changes = np.zeros((len(sets), len(points)), np.int8)
+    for change, (low, high) in zip(changes, bounds, strict=True):
+        change[np.searchsorted(points, low)] += 1
+        change[np.searchsorted(points, high + 1)] -= 1
+    among = np.cumsum(changes, axis=1, dtype=np.int8) > 0
     kinds: dict[bytes, int] = {}
-    classes = [kinds.setdefault(key, len(kinds)) for key in _keys(behind.T)]
+    classes = [kinds.setdefault(key, len(kinds)) for key in _keys(among.T)]
     first = [classes.index(kind) for kind in range(len(kinds))]
     spans = np.stack([points[:-1], points[1:] - 1, classes[:-1]], axis=1)
+    read = [np.flatnonzero(row) for row in among[:, first]]
+    behind = np.full((len(moves), len(kinds)), -1, np.int32)
+    for row, found in zip(behind, moves, strict=True):
+        for what, to in found:
+            row[read[what]] = to
     nullable = np.array([[one.nullable for one in some] for some in vectors])
-    return ByClasses(behind[:, first], spans, nullable)
+    return ByClasses(behind, spans, nullable)
+
+
+def _blocks(chars: CharSet) -> int:
+    """In how many continuation bytes characters of a set surely differ from all of some block."""
+    widest = max(high - max(low, LAST_ASCII) for low, high in chars.ranges)
+    return sum(widest >= 2 * block for block in BLOCKS)
 
 
 def _by_positions(vector: Vector, most: int) -> ByClasses | None:

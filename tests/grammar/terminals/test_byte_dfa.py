@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError
-from structgen.grammar.terminals.byte_dfa import FEW_POSITIONS, explored
+from structgen.grammar.terminals import byte_dfa
+from structgen.grammar.terminals.byte_dfa import FEW_POSITIONS, explored, explored_together
 from structgen.regular.charset import CharSet
 from structgen.regular.regex import (
     EMPTY,
@@ -41,11 +42,10 @@ plain: st.SearchStrategy[Regex] = st.recursive(
 combined = plain | st.tuples(plain, plain).map(lambda two: intersect(two[0], complement(two[1])))
 
 
-def accepted(found: Any, text: str) -> tuple[bool, ...]:
+def accepted(found: Any, text: str, state: int = 0) -> tuple[bool, ...]:
     """Which languages a DFA says that a text is in."""
     table: Any = found[0]
-    ends: list[list[bool]] = found[1].tolist()
-    state = 0
+    ends: list[list[bool]] = found[1].reshape(len(table), -1).tolist()
     for byte in text.encode():
         state = int(table[state, byte])
         if state < 0:
@@ -68,6 +68,33 @@ def test_texts_are_accepted_by_the_languages_that_have_them(
     found = explored(tuple(languages), 20_000)
     for text in texts:
         assert accepted(found, text) == tuple(is_in(one, text) for one in languages)
+
+
+@given(
+    st.lists(combined, min_size=1, max_size=4, unique=True),
+    st.lists(st.text(LETTERS, max_size=5)),
+    st.booleans(),
+)
+def test_languages_are_the_same_as_one_dfa(
+    languages: list[Regex], texts: list[str], by_derivatives: bool
+) -> None:
+    """Each from its own start, also where they share their states."""
+    with pytest.MonkeyPatch.context() as patch:
+        if by_derivatives:
+            patch.setattr(byte_dfa, "_by_positions", lambda *_: None)
+        table, ends, starts = explored_together(languages, 20_000)
+    for text in texts:
+        for one in languages:
+            assert accepted((table, ends), text, starts[one]) == (is_in(one, text),)
+
+
+def test_states_that_languages_share_are_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Endings of one word, each of which is in the next."""
+    monkeypatch.setattr(byte_dfa, "_by_positions", lambda *_: None)
+    endings = [literal("a" * i + "b" * 30) for i in range(20)]
+    table, _, starts = explored_together(endings, 20_000)
+    assert len({*starts.values()}) == len(endings)
+    assert len(table) == len("b" * 30) + len(endings)
 
 
 @pytest.mark.parametrize("size", [3, FEW_POSITIONS + 10])
