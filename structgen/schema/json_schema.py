@@ -18,6 +18,7 @@ from structgen.schema.references.openapi import with_null
 from structgen.schema.references.vocabularies import openapi_dialect
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
+from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import limited
 
 if TYPE_CHECKING:
@@ -164,11 +165,6 @@ class JsonSchema(MachineSpec):
 
     def to_json(self) -> dict[str, Any]:
         """See `Spec.to_json`."""
-        documents = {}
-        if self.registry is not None:
-            from structgen.schema.references.documents import with_stated_draft
-
-            documents = {uri: with_stated_draft(self.registry[uri]) for uri in self.registry}
         exact = holds_written(self.schema)  # numbers that only a text has
         return {
             "schema": dumps(self.schema) if exact else self.schema,
@@ -180,8 +176,17 @@ class JsonSchema(MachineSpec):
             "escapes": self.escapes,
             "patterns": self.patterns,
             "closed": self.closed,
-            "documents": documents,
+            "documents": self._documents,
         }
+
+    @cached_attribute
+    def _documents(self) -> dict[str, Any]:
+        """The documents that references may lead to, by URI; retrieved once."""
+        if self.registry is None:
+            return {}
+        from structgen.schema.references.documents import documents_of
+
+        return documents_of(self.schema, self.registry)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> JsonSchema:

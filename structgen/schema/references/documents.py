@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from structgen.errors import StructgenError
+from structgen.errors import SpecError, StructgenError
 from structgen.schema.references.draft3 import as_draft_4, is_draft_3
 from structgen.schema.references.openapi import with_null
 from structgen.schema.references.resources import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import referencing
 
 ROOT_URI = "urn:structgen:root"
+REFERENCES = ("$ref", "$dynamicRef")
 
 
 class Documents:
@@ -224,6 +225,49 @@ def _given(
         return as_draft_4(contents, f"{uri}#"), Dialect(4)
     same = draft == referring.draft
     return contents, referring if same else dialect_of_draft(draft, location(""))
+
+
+def documents_of(schema: Any, registry: referencing.Registry[Any]) -> dict[str, Any]:
+    """The documents of a registry, and those that it retrieves for references, by URI.
+
+    Each with the draft that it is given with. What looks like a reference in a constant counts as
+    one, so `retrieve` may be asked for more than compiling asks for.
+    """
+    from jsonschema_specifications import REGISTRY
+
+    found = {uri: with_stated_draft(registry[uri]) for uri in registry}
+    todo, tried, named = [(ROOT_URI, schema), *found.items()], set(REGISTRY), set(found)
+    while todo:
+        wanted: set[str] = set()
+        for uri, document in todo:
+            names, references = _uris_in(document, uri)
+            named, wanted = named | names, wanted | references
+        todo = []
+        for uri in sorted(wanted - named - tried):
+            tried.add(uri)
+            with suppress(LookupError, AttributeError, TypeError):  # see `_retrieved_document`
+                found[uri] = with_stated_draft(registry.get_or_retrieve(uri).value)
+                todo.append((uri, found[uri]))
+    return found
+
+
+def _uris_in(document: Any, uri: str) -> tuple[set[str], set[str]]:
+    """The URIs that schemas in a document have, and those that references lead to."""
+    names, references = {uri}, set[str]()
+    todo = [(document, uri)]
+    while todo:
+        value, base = todo.pop()
+        if isinstance(value, dict):
+            for keyword in ("$id", "id", *REFERENCES):
+                if isinstance(value.get(keyword), str):
+                    with suppress(SpecError):  # no URI at all, which matters where it is read
+                        target, _ = resolve(base, value[keyword], "")
+                        base = target if keyword not in REFERENCES else base
+                        (references if keyword in REFERENCES else names).add(target)
+            todo += [(inner, base) for inner in value.values()]
+        elif isinstance(value, list):
+            todo += [(inner, base) for inner in value]
+    return names, references
 
 
 def with_stated_draft(resource: referencing.Resource[Any]) -> Any:

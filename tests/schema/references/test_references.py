@@ -519,6 +519,37 @@ def test_documents_come_from_the_registry_s_own_function_only_when_needed() -> N
     assert not accepts(constraint, ["s"])
 
 
+def test_a_spec_as_json_has_the_retrieved_documents() -> None:
+    """So a saved constraint never asks for them again; those that lead on to others, too."""
+    far: Any = {
+        "one": {"type": "array", "items": {"$ref": "two#/definitions/x"}},
+        "two": {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": {"x": INTEGER},
+        },
+    }
+    asked = []
+
+    def retrieve(uri: str) -> referencing.Resource[Any]:
+        asked.append(uri)
+        contents = far[uri.removeprefix(AT)]
+        return referencing.jsonschema.DRAFT202012.create_resource(contents)
+
+    schema = {"$ref": AT + "one", "not": {"$ref": "#/$defs/a"}, "$defs": {
+        "a": {"$ref": "inner"}, "b": {"$id": "inner", "minItems": 3},
+        "c": {"$ref": "://["}}}  # fmt: skip
+    registry = referencing.Registry[Any](retrieve=retrieve)  # type: ignore[call-arg]
+    spec = sg.JsonSchema(schema | {"$id": AT + "root"}, registry=registry)
+    saved = spec.to_json()
+    assert (spec.to_json(), len(asked)) == (saved, len(set(asked)))
+    assert set(saved["documents"]) == {AT + "one", AT + "two"}
+    again = sg.JsonSchema.from_json(json.loads(json.dumps(saved)))
+    asked.clear()
+    for value, fits in [([1, 2], True), ([1, 2, 3], False), (["x"], False), (1, False)]:
+        assert accepts(compiled(again.schema, again.registry), value) == fits
+    assert asked == []
+
+
 def test_a_retrieved_document_may_ask_what_was_evaluated() -> None:
     """Also where schemas that it refers to were read before it came."""
     far = {"$ref": AT + "root", "unevaluatedProperties": False}
