@@ -21,6 +21,7 @@
     +-- ArgumentError                 an argument of the wrong kind; a ValueError too
     StructgenWarning
     +-- MisspeltKeywordWarning        a name in a schema that is almost a keyword
+    +-- NoKeywordWarning              a schema without keywords, which is probably something else
     +-- UnclosedTextWarning           a host's text will end at its limit, and not where it may
     +-- UntestedVersionWarning        a package is newer than what was tested; carries its version
 
@@ -262,6 +263,10 @@ class MisspeltKeywordWarning(StructgenWarning):
 
     def __str__(self) -> str:
         return f"{self.args[0]} (at {self.location})"
+
+
+class NoKeywordWarning(StructgenWarning):
+    """A schema has names, but no keyword that restricts: anything fits, which is hardly meant."""
 
 
 class UnclosedTextWarning(StructgenWarning):

@@ -59,7 +59,7 @@ class StructgenEngine(Engine):
 
         try:
             with warnings.catch_warnings():  # the schemas are as their authors wrote them
-                warnings.simplefilter("ignore", structgen.errors.MisspeltKeywordWarning)
+                warnings.simplefilter("ignore", structgen.errors.StructgenWarning)
                 return StructgenCompiled(structgen.compile(self._as_spec(spec), self._vocabulary))
         except structgen.errors.StructgenError as error:
             raise Refused(error.kind, str(error)) from error

@@ -17,7 +17,9 @@ from tests.helpers.evaluation import same
 from tests.helpers.oracle import DIALECTS
 
 #: of tests that compile these schemas: some have keys that look misspelt, on purpose
-MISSPELT_ON_PURPOSE = pytest.mark.filterwarnings("ignore::structgen.errors.MisspeltKeywordWarning")
+MISSPELT_ON_PURPOSE = pytest.mark.filterwarnings(
+    "ignore::structgen.errors.MisspeltKeywordWarning", "ignore::structgen.errors.NoKeywordWarning"
+)
 
 KEYS = ["a", "b", "c", "ab", "é"]
 STRINGS = ["", "a", "b", "ab", "ba", "aab", "é", "a😀", '"', "\\", "1"]

@@ -30,6 +30,9 @@ from structgen.schema.report.slips import (
     SIMILAR,
     Slip,
     meant_by,
+    names_alone,
+    no_keyword,
+    where_a_schema_is,
 )
 from structgen.schema.values import dumps
 
@@ -172,6 +175,14 @@ def _beside_ref(_: Inspection, visit: Visit) -> Iterator[Advice]:
         if keyword in visit.ignored and "$ref" in visit.schema and visit.draft <= 7:
             text = f"up to draft 7, {keyword!r} is ignored beside '$ref'; put both into an 'allOf'"
             yield _warn(visit, keyword, "ignored beside $ref", text)
+
+
+def _no_keyword(_: Inspection, visit: Visit) -> Iterator[Advice]:
+    """No keyword at all in the whole schema, but other names."""
+    names = [] if visit.path else names_alone(visit.schema)
+    if names:
+        text = f"{no_keyword(names)}; {where_a_schema_is(visit.schema)}"
+        yield _warn(visit, "", "no keyword", text)
 
 
 # -- types --------------------------------------------------------------------------------------
@@ -427,6 +438,7 @@ def _shown(value: Any) -> str:
 
 
 CHECKS: tuple[Callable[[Inspection, Visit], Iterator[Advice]], ...] = (
+    _no_keyword,
     _misspelt,
     _other_draft,
     _alone,

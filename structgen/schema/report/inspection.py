@@ -22,7 +22,7 @@ from structgen.schema.references import metaschemas
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.references.vocabularies import DEFAULT_DRAFT
 from structgen.schema.report.slips import COMPANIONS
-from structgen.util.json_pointer import pointer_to
+from structgen.util.json_pointer import location, pointer_to
 
 if TYPE_CHECKING:
     from structgen.schema.json_schema import JsonSchema
@@ -96,20 +96,57 @@ class Inspection:
     # -- the walk -------------------------------------------------------------------------------
 
     def _walk(self) -> Iterator[Visit]:
+        """The schema and all below it; then what references lead to beside that."""
         if not self.schemas.root or isinstance(self.spec.schema, bool):
             return
-        atom = self.schemas.root[0]
-        todo = [Visit("#", self.spec.schema, atom, self.schemas.place(atom).draft)]
+        seen: set[str | int] = set()  # pointers, and ids of schemas
+        todo = [(self.schemas.root[0], self.spec.schema)]
+        for atom, schema in todo:  # which grows
+            if {id(schema), location(self.schemas.place(atom).pointer)} & seen:
+                continue
+            found = list(self._walk_below(atom, schema, seen))
+            yield from found
+            todo += [
+                (to, to.value)
+                for visit in found
+                for to in self._referred(visit)
+                if self._is_given(to)
+            ]
+
+    def _walk_below(
+        self, atom: Atom, schema: dict[str, Any], seen: set[str | int]
+    ) -> Iterator[Visit]:
+        """A schema and those below it that were not seen before."""
+        place = self.schemas.place(atom)
+        todo = [Visit(location(place.pointer), schema, atom, place.draft)]
         while todo:
             visit = todo.pop()
+            seen |= {visit.pointer, id(visit.schema)}
             yield visit
-            found = metaschemas.subschemas(visit.schema, visit.draft)
-            for path, schema in found:
-                below = self._atom(visit, schema, path) if isinstance(schema, dict) else None
+            for path, child in metaschemas.subschemas(visit.schema, visit.draft):
+                fresh = isinstance(child, dict) and visit.at(*path) not in seen
+                below = self._atom(visit, child, path) if fresh else None
                 if below is not None:
                     draft = self.schemas.place(below).draft
-                    visit.children.append(Visit(visit.at(*path), schema, below, draft, visit, path))
+                    visit.children.append(Visit(visit.at(*path), child, below, draft, visit, path))
             todo += reversed(visit.children)
+
+    def _is_given(self, atom: Atom) -> bool:
+        """Whether it is an object of this document or of the registry, and no metaschema."""
+        if not isinstance(atom.value, dict):
+            return False
+        document = location(self.schemas.place(atom).pointer).partition("#")[0]
+        return not document or (self.spec.registry is not None and document in self.spec.registry)
+
+    def _referred(self, visit: Visit) -> Iterator[Atom]:
+        """What references of a subschema lead to, in this document or one that was given."""
+        for keyword in REFERENCES:
+            reference = visit.schema.get(keyword)
+            if isinstance(reference, str):
+                try:
+                    yield from self.schemas.refer(visit.atom, reference, keyword)
+                except StructgenError:
+                    continue
 
     def _atom(
         self, visit: Visit, schema: dict[str, Any], path: tuple[str | int, ...]
@@ -215,16 +252,9 @@ class Inspection:
 
     def targets(self, visit: Visit) -> Iterator[Visit]:
         """The subschemas of this document that the references in a subschema lead to."""
-        for keyword in REFERENCES:
-            reference = visit.schema.get(keyword)
-            if isinstance(reference, str):
-                try:
-                    found = self.schemas.refer(visit.atom, reference, keyword)
-                except StructgenError:
-                    continue
-                for atom in found:
-                    if id(atom.value) in self.by_schema:
-                        yield self.by_schema[id(atom.value)]
+        for atom in self._referred(visit):
+            if id(atom.value) in self.by_schema:
+                yield self.by_schema[id(atom.value)]
         if DYNAMIC & visit.schema.keys():
             yield from (v for v in self.visits if DYNAMIC_TARGETS & v.schema.keys())
 

@@ -1,4 +1,7 @@
-"""Finds misspelt keywords in a schema fast enough to look for them whenever a schema is compiled.
+"""Finds slips in a schema fast enough to look for them whenever a schema is compiled.
+
+They are misspelt keywords, and something else in the place of a schema: a document that has schemas
+inside, or an example of a value.
 
 It knows the names of all keywords by heart, so that nothing is read or built for a schema without
 unknown names. `structgen.schema.report.advice` says much more, and takes longer.
@@ -12,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from structgen.errors import MisspeltKeywordWarning, SpecError
+from structgen.errors import MisspeltKeywordWarning, NoKeywordWarning, SpecError
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.references.metaschemas import subschema_keywords
@@ -43,6 +46,9 @@ OTHERS = frozenset(
     " extends deprecated description examples id readOnly title writeOnly".split()
 )
 KNOWN = RESTRICTING | OTHERS
+_OF_ANYTHING = OTHERS - {"$defs", "definitions"}  # what a schema may have that is meant for all
+_OF_OTHERS = {"nullable", "discriminator", "example", "xml", "externalDocs"}  # OpenAPI's of these
+MOST_LOOKED_AT = 1000  # parts of what is no schema, where one is looked for
 _BY_CASE = {name.lower(): name for name in (*OTHERS, *KEYWORDS, *COMPANIONS)}
 
 
@@ -69,7 +75,10 @@ def meant_by(name: str, similar: float = SIMILAR) -> str:
 
 def look_for_slips(spec: Spec, *, strict: bool) -> None:
     """Warn of each slip in a schema; if `strict`, raise SpecError for the first."""
-    for slip in slips_in(spec.schema) if isinstance(spec, JsonSchema) else ():
+    if not isinstance(spec, JsonSchema):
+        return
+    slips = list(slips_in(spec.schema))
+    for slip in slips:
         if strict:
             raise SpecError(
                 f"{slip.name!r} is no keyword and restricts nothing",
@@ -78,6 +87,42 @@ def look_for_slips(spec: Spec, *, strict: bool) -> None:
                 hint="names that begin with x- are never taken for keywords",
             )
         warnings.warn(MisspeltKeywordWarning(str(slip), *slip), stacklevel=outside())
+    names = names_alone(spec.schema)
+    if names and not slips:
+        problem = f"{no_keyword(names)}, so anything fits"
+        hint = where_a_schema_is(spec.schema)
+        if strict:
+            raise SpecError(problem, location="#", hint=hint)
+        warnings.warn(NoKeywordWarning(f"{problem}; {hint}"), stacklevel=outside())
+
+
+def names_alone(schema: Any) -> list[str]:
+    """The names in a schema where none is a keyword that restricts; [] where all is well.
+
+    So it is with a schema that is meant for anything, which has annotations at most.
+    """
+    if not isinstance(schema, dict) or schema.keys() & RESTRICTING:
+        return []
+    names = [name for name in schema if isinstance(name, str) and not name.startswith(PRIVATE)]
+    return [name for name in names if name not in _OF_ANYTHING | _OF_OTHERS]
+
+
+def no_keyword(names: list[str]) -> str:
+    """What is wrong with a schema that has these names only."""
+    shown = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    return f"no keyword of JSON Schema restricts anything in a schema of {shown}"
+
+
+def where_a_schema_is(document: Any) -> str:
+    """A hint at the outermost schema inside of what is none."""
+    todo: list[tuple[Any, tuple[Any, ...]]] = [(document, ())]
+    for at, path in islice(todo, MOST_LOOKED_AT):  # which grows
+        if isinstance(at, dict) and "type" in at and len(at.keys() & RESTRICTING) > 1:
+            return f'a schema stands at #{_pointer(path)}: give that, or "$ref" to it beside these'
+        if isinstance(at, dict | list):
+            pairs = at.items() if isinstance(at, dict) else enumerate(at)
+            todo += [(value, (path, step)) for step, value in pairs]
+    return 'keys of an object stand in "properties", each with a schema'
 
 
 def slips_in(schema: Any) -> Iterator[Slip]:

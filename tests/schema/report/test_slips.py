@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
 import pytest
 
 import structgen as sg
-from structgen.errors import MisspeltKeywordWarning, SpecError
+from structgen.errors import MisspeltKeywordWarning, NoKeywordWarning, SpecError
 from structgen.schema.references import metaschemas
 from structgen.schema.report.slips import KNOWN, slips_in
 
@@ -23,12 +24,14 @@ SLIPS: list[tuple[Any, str, str]] = [
     ({"items": {"type:": "null"}}, "#/items/type:", "type"),
     ({"$schema": OLD, "items": [{"propertes": {}}]}, "#/items/0/propertes", "properties"),
 ]
+A_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 FINE: list[Any] = [
     True,
     {},
     {"properties": {"requird": {"type": "null"}, "propertes": {}}},
     {"enum": [{"propertes": 1}], "default": {"minlength": 1}},
-    {"x-requird": [], "_requird": [], "form": "a", "constraints": {}, "descriptions": ""},
+    {"items": {"x-requird": [], "_requird": [], "form": "a", "constraints": {}}},
+    {"title": "anything", "nullable": True, "x-origin": {"type": "string"}, "default": 1},
     {"dependencies": {}, "divisibleBy": 2, "additionalItems": True, "id": "a"},
     {"requires": [], "required": []},  # the keyword itself is there
 ]
@@ -55,6 +58,29 @@ def test_other_names_are_left_alone(schema: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sg.compile(schema, VOCABULARY, strict=True)
+
+
+OTHER_THINGS: list[tuple[Any, str]] = [
+    ({"name": "string", "tags": ["a"]}, '"properties"'),
+    ({"openapi": "3.1.0", "paths": {}, "components": {"schemas": {"A": A_SCHEMA}}},
+     "#/components/schemas/A"),
+    ({"spec": {"versions": [{"schema": A_SCHEMA}]}}, "#/spec/versions/0/schema"),
+    ({"name": "f", "description": "a tool", "input_schema": A_SCHEMA}, "#/input_schema"),
+    ({"$defs": {"A": A_SCHEMA}}, "#/$defs/A"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "hint"), OTHER_THINGS)
+def test_what_is_no_schema_warns_and_is_an_error_if_strict(document: Any, hint: str) -> None:
+    """An example, or a document with schemas inside, restricts nothing; a schema in it is named."""
+    with pytest.warns(NoKeywordWarning, match=re.escape(hint)) as caught:
+        sg.compile(document, VOCABULARY)
+    assert caught[0].filename == __file__
+    with pytest.raises(SpecError, match=re.escape(hint)):
+        sg.compile(document, VOCABULARY, strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sg.compile(A_SCHEMA, VOCABULARY)
 
 
 def test_every_keyword_of_every_draft_is_known() -> None:

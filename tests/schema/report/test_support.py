@@ -25,6 +25,9 @@ DRAFT4 = "http://json-schema.org/draft-04/schema#"
 BACKREFERENCE = r"(a+)\1"  # no regular language, so it stays refused
 
 SLIPS: list[tuple[str, str, Any]] = [
+    ("no keyword", "#", {"name": "string", "age": 3}),
+    ("misspelt keyword", "#/components/a/propertes",
+     {"$ref": "#/components/a", "components": {"a": {"type": "object", "propertes": {}}}}),
     ("misspelt keyword", "#/minlength", {"type": "string", "minlength": 3}),
     ("misspelt keyword", "#/additionalproperties",
      {"type": "object", "additionalproperties": False}),
@@ -249,3 +252,32 @@ def test_python_types_have_reports() -> None:
     """Whatever `compile` takes for JSON, `support` takes, too."""
     assert sg.support(list[int]).problem is None
     assert sg.support(sg.JsonSchema({"type": "null"})).nodes[0].pointer == "#"
+
+
+def test_a_schema_that_two_places_share_is_reported_in_both() -> None:
+    """As Python code and aliases of YAML share them."""
+    shared = {"type": "string", "minlength": 1}
+    report = sg.support({"type": "object", "properties": {"a": shared, "b": shared}})
+    assert [advice.pointer for advice in report.warnings] == [
+        "#/properties/a/minlength",
+        "#/properties/b/minlength",
+    ]
+
+
+def test_what_references_lead_to_is_reported_once_wherever_it_is() -> None:
+    """Under names that are no keywords, and in documents that were given; metaschemas are not."""
+    document = {"parts": {"a": {"items": {"$ref": "#/parts/b"}}, "b": {"minimum": "x"}}}
+    registry = referencing.Registry[Any]().with_contents(
+        [("d", document)], default_specification=referencing.Specification.OPAQUE
+    )
+    schema = {
+        "allOf": [{"$ref": "d#/parts/a"}, {"$ref": "#/parts/c/not"}, {"$ref": "#/parts/c"}],
+        "parts": {"c": {"not": {"$ref": DRAFT7}}},
+    }
+    report = sg.support(sg.JsonSchema(schema, registry=registry))
+    assert [node.pointer for node in report.nodes] == [
+        *("#", "#/allOf/0", "#/allOf/1", "#/allOf/2"),
+        *("d#/parts/a", "d#/parts/a/items", "#/parts/c/not", "#/parts/c", "d#/parts/b"),
+    ]
+    [(pointer, _)] = report.with_status("broken")
+    assert pointer == "d#/parts/b"
