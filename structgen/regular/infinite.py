@@ -22,6 +22,7 @@ from structgen.regular.expressions.nodes import (
     Repeat,
     SubAutomaton,
     Words,
+    is_length_bound,
     is_vast,
 )
 from structgen.regular.expressions.required_characters import possible_characters, sequence, unread
@@ -38,8 +39,10 @@ from structgen.regular.regex import (
     Regex,
     alt,
     complement,
+    concat,
     intersect,
     readable,
+    repeat,
 )
 from structgen.util.cancellation import checkpoint
 
@@ -48,6 +51,7 @@ FEW = 5  # derivatives walked before the automaton of a language is asked
 MANY = 30  # derivatives walked where there is no such automaton
 MAX_STATES = 3000  # states of an automaton that is explored as a whole
 ENOUGH = 1_000_000  # words; counting stops there
+PLENTY = 100_000  # words: more than anybody writes
 
 
 def is_infinite(language: Regex) -> bool:
@@ -195,6 +199,61 @@ def every_prefix_is_infinite(language: Regex) -> bool:
             return False  # some prefix has finitely many words
         todo.extend(after)
     return True
+
+
+@lru_cache(maxsize=4096)
+def scarce_from(language: Regex) -> int:
+    """The length from which on a text that was begun may begin fewer than PLENTY words.
+
+    0 where that is not known. It is for words up to some length that would go on without it: then
+    shorter texts have room for as many letters as it takes.
+    """
+    found = _without_bound(language)
+    letters = None if found is None else _letters_for_plenty(found[0])
+    return 0 if found is None or letters is None else max(0, found[1] - letters + 1)
+
+
+def _without_bound(language: Regex) -> tuple[Regex, int] | None:
+    """A language without the bound on the length of its words, and that bound."""
+    if isinstance(language, And):
+        bounds = [part for part in language.parts if is_length_bound(part)]
+        others = [part for part in language.parts if part not in bounds]
+        if len(bounds) != 1 or bounds[0].longest >= INFINITE:
+            return None
+        return intersect(*others, repeat(ANY_CHAR, bounds[0].shortest)), bounds[0].longest
+    *heads, last = sequence(language) if isinstance(language, Concat) else [language]
+    if not isinstance(last, Repeat) or not isinstance(last.body, Chars) or last.high >= INFINITE:
+        return None
+    if any(part.shortest != part.longest for part in heads):
+        return None
+    return concat(*heads, repeat(last.body, last.low)), language.longest
+
+
+def _letters_for_plenty(language: Regex) -> int | None:
+    """With how many letters more each text that was begun becomes PLENTY of words."""
+    if _is_about_formats(language):
+        return None
+    moves: dict[Regex, tuple[tuple[CharSet, Regex], ...]] = {}
+    todo = [language]
+    while todo:
+        checkpoint()
+        state = todo.pop()
+        if state not in moves:
+            if len(moves) == MANY:
+                return None
+            moves[state] = state.moves()
+            todo += [target for _, target in moves[state]]
+    counts = {state: int(state.nullable) for state in moves}
+    for letters in range(1, FEW_LETTERS):
+        counts = {
+            state: min(
+                int(state.nullable) + sum(len(chars) * counts[to] for chars, to in after), PLENTY
+            )
+            for state, after in moves.items()
+        }
+        if min(counts.values()) == PLENTY:
+            return letters
+    return None
 
 
 def _is_about_formats(node: Regex) -> bool:

@@ -15,6 +15,7 @@ from structgen.regular.infinite import (
     has_words,
     is_infinite,
     least_count,
+    scarce_from,
 )
 from structgen.regular.regex import Regex, alt, complement, intersect, repeat, words
 from structgen.regular.syntax.ecma import parse
@@ -59,6 +60,42 @@ def test_every_prefix_is_infinite_where_no_state_is_without_moves(
     every_prefix_is_infinite.cache_clear()
     assert every_prefix_is_infinite(parse(pattern)) != runs_out(parse(pattern))
     every_prefix_is_infinite.cache_clear()
+
+
+BOUNDED = [
+    ("^[^x]{0,9}$", None, 9), ("^[^x]+$", 40, 40), ("^[a-z]{2,30}$", None, 27), ("^[a-z]+$", 3, 0),
+    ("^x[ab]{0,30}$", None, 15), ("^(a|bb)*$", 40, 17), ("^a+$", 90, 0), ("^[a-z]+$", None, 0),
+    ("^([a-z]{1,9}|[0-9]+)$", 40, 0), ("^[a-z]{2,30}[0-9]?$", None, 0), ("^x{3}$", None, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "most", "expected"), BOUNDED)
+def test_texts_are_scarce_near_a_bound_on_their_length(
+    pattern: str, most: int | None, expected: int
+) -> None:
+    """As many letters before it as it takes to write more words than anybody does."""
+    language = parse(pattern)
+    if most is not None:
+        language = intersect(language, repeat(parse("^[^]$"), 0, most))
+    assert scarce_from(language) == expected
+
+
+@pytest.mark.parametrize("pattern", ["^[ab]{0,5}$", "^a[ab]{2,4}$", "^(a|bb)*$", "^a*b?a+$"])
+def test_before_they_are_scarce_each_text_begins_many_words(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted by brute force."""
+    monkeypatch.setattr(infinite, "PLENTY", 4)
+    scarce_from.cache_clear()
+    language = intersect(parse(pattern), repeat(parse("^[^]$"), 0, 6))
+    found = scarce_from(language)
+    scarce_from.cache_clear()
+    assert found > 0
+    texts = ["".join(letters) for n in range(7) for letters in product("ab", repeat=n)]
+    members = [text for text in texts if len(text) < 7 and re.fullmatch(pattern[1:-1], text)]
+    for text in texts:
+        begun = sum(word.startswith(text) for word in members)
+        assert not begun or len(text) >= found or begun >= 4
 
 
 def test_a_text_found_anywhere_is_infinite_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.nodes import is_length_bound
-from structgen.regular.infinite import every_prefix_is_infinite, members
-from structgen.regular.regex import INFINITE, Regex
+from structgen.regular.infinite import every_prefix_is_infinite, members, scarce_from
+from structgen.regular.regex import INFINITE
 from structgen.regular.words import is_spellable
 from structgen.schema.arrays.contains import ContainsMatcher, ItemProgress
 from structgen.schema.normal_form.expressions import Expr, conjoin
@@ -77,14 +76,14 @@ class UniqueItemsMatcher(ContainsMatcher):
         if self.alt.contains or self.alt.least > 1:
             return False
         strings = (form.string for form in self._item_forms)
-        return all(every_prefix_is_infinite(s) or is_roomy(s) for s in strings)
+        return all(every_prefix_is_infinite(s) or scarce_from(s) for s in strings)
 
     @cached_attribute
     def _scarce_length(self) -> int:
         """The length from which on a string that was begun may have no unused continuation."""
         languages = (form.string for form in self._item_forms)
         bounded = (keys for keys in languages if not every_prefix_is_infinite(keys))
-        return min((language.longest for language in bounded), default=INFINITE)
+        return min(map(scarce_from, bounded), default=INFINITE)
 
     @cached_attribute
     def listed_words(self) -> list[str] | None:
@@ -132,7 +131,7 @@ class UniqueItemsMatcher(ContainsMatcher):
     def _has_values_left(self, index: int) -> bool:
         """Whether an item has more values than can have been read, if all others can, too."""
         form = self._item_forms[index]
-        if self._costs.surely_infinite(form) or is_roomy(form.string):
+        if self._costs.surely_infinite(form) or scarce_from(form.string):
             return True
         last = index == self.alt.prefix or index >= MAX_VALUES
         return not last and self._costs.domain(self.child(index), index + 1) is None
@@ -267,11 +266,6 @@ def _can_all_differ(domains: list[Domain], taken: frozenset[Value]) -> bool:
     return has_perfect_matching(
         [[v for v in d if v not in taken] for d in domains if d is not None]
     )
-
-
-def is_roomy(language: Regex) -> bool:
-    """Whether it is that of all texts up to a length: more than anybody writes."""
-    return is_length_bound(language) and 2 <= language.longest < INFINITE
 
 
 def has_non_strings(form: NormalForm) -> bool:

@@ -21,6 +21,8 @@ ITEMS: list[dict[str, Any]] = [
     {"type": "string", "minLength": 1},
     {"type": "string", "pattern": "^[a-z]+$"},
     {"type": "string", "maxLength": 2},
+    {"type": "string", "pattern": "^[^x]+$", "maxLength": 2},
+    {"type": ["string", "null"], "pattern": "^[ab][^x]{0,1}$"},
     {"type": ["null", "string"], "minLength": 2, "maxLength": 2},
     {"type": ["string", "integer"], "minLength": 1, "maxLength": 3},
     {
@@ -81,9 +83,32 @@ def test_items_are_told_apart_by_text_where_nothing_else_is_asked(
     assert (frames[1] == frames[-1]) == by_text
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"pattern": "^[^/:*]+$", "maxLength": 40},
+        {"pattern": "^[a-z][a-z0-9_-]{0,62}$"},
+        {"pattern": "^[a-z]+(-[a-z]+)*$", "minLength": 2, "maxLength": 30, "not": {"const": "no"}},
+    ],
+)
+def test_patterns_with_a_bound_are_told_apart_by_text(item: dict[str, Any]) -> None:
+    """As long strings without one are: what was read makes no frames."""
+    schema = {"type": "array", "items": {"type": "string", **item}, "uniqueItems": True}
+    engine = sg.JsonSchema(schema, whitespace="compact").automaton()
+    assert isinstance(engine, Engine)
+    frames = []
+    for letters in ("ab", "abcdef"):
+        engine.run(engine.start, b"[" + b"".join(b'"a%c",' % x for x in letters.encode()))
+        frames.append(engine.size["frames"])
+    assert frames[0] == frames[1]
+
+
 SHORT: list[dict[str, Any]] = [
     {"items": {"type": "string", "maxLength": 2}},
     {"items": {"type": "string", "minLength": 2, "maxLength": 2}, "maxItems": 9},
+    {"items": {"type": "string", "pattern": "^[^x]+$", "maxLength": 2}},
+    {"items": {"type": ["string", "null"], "pattern": "^[ab][^x]$"}, "maxItems": 9},
+    {"items": {"type": "string", "pattern": "^[ab][a-z]*[^x]$", "maxLength": 2}},
     {"items": {"type": ["string", "null"], "maxLength": 2}, "minItems": 1},
     {"items": {"type": ["string", "null"], "maxLength": 2}, "maxItems": 9},
     {"items": {"type": ["string", "integer"], "minLength": 1, "maxLength": 2}, "minItems": 3},
