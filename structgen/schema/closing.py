@@ -5,7 +5,8 @@ An object that names keys (`properties`, `patternProperties`) and says nothing o
 keywords, ...) the outermost of these gets `unevaluatedProperties: false`, which drafts have from
 2019-09 on. The branches of an `anyOf` or `oneOf` by itself are closed one by one. Objects that name
 no keys stay open, as do schemas that only test (`not`, `if`, `contains`, `propertyNames`), and
-those that such a place refers to by `$ref`, other than definitions.
+those that such a place refers to by `$ref`, other than definitions. A value may fit one closed
+branch of a `oneOf` and two open ones: then it does not fit the schema as it was.
 """
 
 from __future__ import annotations
