@@ -80,7 +80,8 @@ def test_a_part_of_a_file_is_a_spec(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "api.yaml"
     path.write_text(
         "openapi: 3.1.0\ncomponents:\n  schemas:\n    Id: {type: integer}\n"
-        "    Pet: {required: [id], properties: {id: {$ref: '#/components/schemas/Id'}}}\n"
+        "    Pet:\n      type: object\n      required: [id]\n"
+        "      properties: {id: {$ref: '#/components/schemas/Id'}}\n"
     )
     pet = f"{path}#/components/schemas/Pet"
     assert main(["check", pet, "--text", '{"id": 1}', "-q"]) == 0

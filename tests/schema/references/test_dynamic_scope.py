@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 import structgen as sg
 from structgen.errors import DanglingReferenceError, UnsatisfiableSchemaError
 from tests.helpers.oracle import DIALECTS
+from tests.helpers.schemas import MISSPELT_ON_PURPOSE
+
+pytestmark = MISSPELT_ON_PURPOSE  # documents with nothing but definitions, too
 
 BYTES = sg.Vocabulary([bytes((i,)) for i in range(256)])
 AT = "http://example.com/"
