@@ -41,6 +41,7 @@ from structgen.util.cancellation import checkpoint
 MAX_COUNTED = 100_000  # keys of a finite pattern that are counted for minProperties
 WORDS_PER_UNIT = 50  # of those that are left out where the next word is looked for
 AMPLE = 1_000_000  # endings of a key: more than an object that anybody writes has members
+MOST_FIRST = 64  # characters before those that are repeated
 MOST_LAST = 21  # characters of two kinds that have so many
 MAX_CLASSES = 1000  # parts into which the patterns of one group may cut the keys
 
@@ -122,7 +123,8 @@ class KeyClass:
         """
         *head, tail = _in_order(self.language)
         is_repeated = isinstance(tail, Repeat) and isinstance(tail.body, Chars)
-        if not is_repeated or tail.high == INFINITE or not all(part.plain for part in head):
+        few_before = sum(part.longest for part in head) <= MOST_FIRST
+        if not is_repeated or tail.high == INFINITE or not few_before:
             return [self]
         letters, low, high = tail.body.chars, tail.low, tail.high
         last = next((n for n in range(MOST_LAST) if len(letters) ** n >= AMPLE), high)

@@ -117,7 +117,14 @@ def test_longest_keys_are_a_class_of_their_own(pattern: str, last: int) -> None:
 
 def test_other_keys_are_one_class() -> None:
     """Of any length, of few letters or characters, and of bounds of another kind."""
-    for pattern in ("^a+$", "^[ab]{1,9}$", "^[a-z]{1,5}$", "^(ab){1,64}$", "^[a-z]{1,9}-?$"):
+    for pattern in (
+        "^a+$",
+        "^.{0,99}a.{0,500}$",
+        "^[ab]{1,9}$",
+        "^[a-z]{1,5}$",
+        "^(ab){1,64}$",
+        "^[a-z]{1,9}-?$",
+    ):
         assert len(KeyClass(parse(pattern), ()).split_by_length()) == 1
 
 
