@@ -185,7 +185,8 @@ def _unreserved(node: Node, residuals: Mapping[Regex, Regex]) -> Matches | None:
 
     The name ends where no character of its own kind, which is that of the words, goes on. So one of
     the words stands in front of something else there just when the name is this word. Behind the
-    name may be more that begins with other characters, as in `... *=`.
+    name may be more that begins with other characters, as in `... *=`, or that it ends, as in
+    `(?!in\b|if\b)[a-z]\w*\b`.
     """
     parts = node.parts if isinstance(node, Sequence) else ()
     if len(parts) < 3:
@@ -195,20 +196,14 @@ def _unreserved(node: Node, residuals: Mapping[Regex, Regex]) -> Matches | None:
         return None
     if not isinstance(first, OneChar) or not isinstance(rest, Loop) or rest.lazy:
         return None
-    body, kind = look.body, rest.body
-    if not isinstance(body, Sequence) or not isinstance(kind, OneChar) or rest.high != INFINITE:
+    kind = rest.body
+    if not isinstance(kind, OneChar) or rest.high != INFINITE:
         return None
-    *words, end = body.parts
-    if (
-        not isinstance(end, Look)
-        or end.behind
-        or not end.negative
-        or has_assertions(Sequence((*words,)))
-    ):
+    reserved = _in_front_of_others(look.body, kind.chars)
+    if reserved is None or has_assertions(reserved):
         return None
-    if not isinstance(end.body, OneChar) or end.body.chars is not kind.chars:
-        return None
-    reserved = Sequence((*words,))
+    if len(more) == 1 and _in_front_of_others(more[0], kind.chars) is EMPTY_TEXT:
+        more = []
     if first.chars - kind.chars or any(of - kind.chars for of in _characters(reserved)):
         return None
     name, barred = Sequence((first, rest)), language_of(reserved)
@@ -225,6 +220,21 @@ def _unreserved(node: Node, residuals: Mapping[Regex, Regex]) -> Matches | None:
     language = intersect(found.language, others)
     same = found.longer is found.language
     return Matches(language, language if same else found.longer)
+
+
+def _in_front_of_others(node: Node, kind: CharSet) -> Node | None:
+    """What stands before "no character of a kind" in a node, or in each of its alternatives."""
+    match node:
+        case Look(body=OneChar(chars=chars), behind=False, negative=True) if chars is kind:
+            return EMPTY_TEXT
+        case Sequence(parts=(*before, last)):
+            found = _in_front_of_others(last, kind)
+            return None if found is None else Sequence((*before, found))
+        case Branch():
+            parts = [_in_front_of_others(part, kind) for part in node.parts]
+            known = tuple(part for part in parts if part is not None)
+            return Branch(known) if len(known) == len(parts) else None
+    return None
 
 
 def _characters(node: Node) -> Iterator[CharSet]:

@@ -23,7 +23,7 @@ from structgen.grammar.terminals.python_chars import (
     literal_set,
     word_characters,
 )
-from structgen.regular.charset import ALL, CharSet, union_all
+from structgen.regular.charset import ALL, NONE, CharSet, union_all
 from structgen.regular.regex import INFINITE
 
 # What `re` keeps for operations on sets, if it stands in a class.
@@ -147,7 +147,7 @@ class _Reader:
         parts: list[Node] = []
         for kind, value in items:
             if value in (sre.AT_BOUNDARY, sre.AT_NON_BOUNDARY) and kind is sre.AT:
-                ends = last_characters(parts[-1]) if parts else None
+                ends = last_characters(Sequence(tuple(parts)))
                 parts.append(self.boundary(ends, inside=value is sre.AT_NON_BOUNDARY))
             else:
                 parts.append(self.item(kind, value))
@@ -277,7 +277,16 @@ def last_characters(node: Node) -> CharSet | None:
         case OneChar():
             return node.chars
         case Sequence():
-            return last_characters(node.parts[-1]) if node.parts else None
+            behind = NONE  # what optional parts at the end can end in
+            for part in reversed(node.parts):
+                optional = part.body if isinstance(part, Loop) and part.low == 0 else None
+                ends = last_characters(optional or part)
+                if ends is None:
+                    return None
+                behind |= ends
+                if optional is None:
+                    return behind
+            return None
         case Branch():
             found = [last_characters(part) for part in node.parts]
             known = [ends for ends in found if ends is not None]

@@ -178,6 +178,38 @@ def test_words_and_names_other_than_words(
     assert_means_the_same_anywhere(pattern, texts)
 
 
+@settings(max_examples=150)
+@given(
+    st.lists(st.text("abi", min_size=1, max_size=3), min_size=1, max_size=4),
+    st.sampled_from([r"(?!%s)[a-z]\w*", r"(?!(?:%s))\w\w*", r"(?!%s|(?:aa\b|b1\b))[ab]\w*"]),
+    st.sampled_from(["", r"\b", r"\B", "(?! )", r"\b *1"]),
+    st.lists(st.text("abi1 \u0131", max_size=6), min_size=6, max_size=12),
+)
+def test_names_other_than_words_that_end_by_themselves(
+    words: list[str], shape: str, behind: str, texts: list[str]
+) -> None:
+    """A boundary behind each of the words, and perhaps behind the name."""
+    pattern = shape % "|".join(word + r"\b" for word in words) + behind
+    assert_means_the_same_anywhere(pattern, texts)
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(
+        st.sampled_from(["a", " ", "[a1]*", " *", "(?:a|1)?", "(?:a| )*", "(?:a*b)?", "(?=a)"]),
+        min_size=1,
+        max_size=4,
+    ).map("".join),
+    st.sampled_from([r"\b", r"\B", r"\b1?", r"\B a?"]),
+    st.lists(st.text("ab1 ", max_size=6), min_size=6, max_size=12),
+)
+def test_boundaries_behind_what_may_be_left_out(
+    before: str, boundary: str, texts: list[str]
+) -> None:
+    """What stands before a boundary is known if the parts end in letters alone, or in none."""
+    assert_means_the_same_anywhere("a" + before + boundary, texts)
+
+
 GREEDY = st.recursive(
     st.sampled_from(["a", "b", "c", "[ab]", "[^a]"]),
     lambda part: st.one_of(
