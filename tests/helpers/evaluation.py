@@ -45,6 +45,9 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+_NAMED = {"properties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+
+
 def python_patterns(schema: Any) -> Any:
     """The schema with its patterns written so that Python's `re` means what ECMA-262 does."""
     if isinstance(schema, list):
@@ -57,6 +60,8 @@ def python_patterns(schema: Any) -> Any:
             out[keyword] = value
         elif keyword == "pattern" and isinstance(value, str):
             out[keyword] = _python_pattern(value)
+        elif keyword in _NAMED and isinstance(value, dict):  # whose keys are names, no keywords
+            out[keyword] = {name: python_patterns(part) for name, part in value.items()}
         elif keyword == "patternProperties" and isinstance(value, dict):
             out[keyword] = {_python_pattern(k): python_patterns(v) for k, v in value.items()}
         else:
