@@ -13,7 +13,7 @@ from structgen.errors import BudgetError, SpecError, UnsatisfiableSchemaError
 from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
-from structgen.schema.references.draft3 import as_draft_4, is_draft_3
+from structgen.schema.references.draft3 import DRAFT_4, as_draft_4, is_draft_3
 from structgen.schema.references.openapi import with_null
 from structgen.schema.references.vocabularies import openapi_dialect
 from structgen.schema.values import dumps, holds_written, loads
@@ -112,8 +112,8 @@ class JsonSchema(MachineSpec):
         if is_draft_3(self.schema):
             object.__setattr__(self, "schema", as_draft_4(self.schema))
         early = openapi_dialect(self.schema)
-        if early is not None and early.has_nullable:
-            object.__setattr__(self, "schema", with_null(self.schema))
+        if early is not None and early.has_nullable and "$schema" not in self.schema:
+            object.__setattr__(self, "schema", {"$schema": DRAFT_4, **with_null(self.schema)})
         if self.closed:
             object.__setattr__(self, "schema", closed(self.schema))
 
@@ -202,14 +202,14 @@ class JsonSchema(MachineSpec):
         return cls(**data, registry=registry)
 
 
-def schemas_of(spec: JsonSchema) -> Schemas:
-    """The subschemas of a spec, of which nothing is combined yet."""
+def _schemas_of(spec: JsonSchema, schema: Any) -> Schemas:
+    """The subschemas of a schema that is read as that of a spec is; nothing is combined yet."""
     from structgen.schema.keywords.schemas import Schemas
     from structgen.schema.machine.whitespace import layout_of
 
     _, gap = layout_of(spec.whitespace, spec.any_escapes, spec.surrogates == "allow")
     return Schemas(
-        spec.schema,
+        schema,
         assert_formats=spec.formats == "assert",
         declared=spec.property_order == "declared",
         gap=gap,
@@ -229,7 +229,7 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
 
     layout, gap = layout_of(spec.whitespace, spec.any_escapes, spec.surrogates == "allow")
     declared = spec.property_order == "declared"
-    schemas = schemas_of(spec)
+    schemas = _schemas_of(spec, spec.schema)
     try:
         with limited(MAX_WORK, grows=True):
             schemas.complete()
@@ -267,7 +267,7 @@ def machine_of(spec: JsonSchema) -> tuple[JsonMachine, Schemas]:
 
 def _is_satisfiable(spec: JsonSchema, weaker: Any) -> bool:
     """Whether some value fits another schema, read as that of the spec is."""
-    schemas = schemas_of(replace(spec, schema=weaker, closed=False))
+    schemas = _schemas_of(spec, weaker)
     schemas.complete()
     return schemas.costs.satisfiable(schemas.root)
 

@@ -8,13 +8,14 @@ parts without which more values fit are tried, so that nothing else is the reaso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError, StructgenError
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import quoted
-from structgen.schema.references.metaschemas import depth_of
+from structgen.schema.references.metaschemas import DEFINITIONS, depth_of, subschemas
 from structgen.schema.references.resources import Path
 from structgen.schema.references.vocabularies import stated_draft
 from structgen.util.cancellation import checkpoint, limited
@@ -22,6 +23,7 @@ from structgen.util.json_pointer import location, pointer_to, unescape_pointer
 
 MAX_WORK = 20_000  # units of work for all schemas that are tried
 TRY = 20  # of these for each, besides what it takes to combine
+NAMES_PER_UNIT = 16  # keywords that are looked at in a unit of work
 SHOWN = 6  # parts
 
 # Keywords without which fewer values may fit: what others mean depends on them.
@@ -32,7 +34,7 @@ _MONOTONE = frozenset(("items", "additionalItems", "additionalProperties", "prop
 _CONTAINERS = frozenset(("properties", "patternProperties", "prefixItems", "allOf"))
 _UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _BRANCHES = frozenset(("then", "else"))
-# Keywords that turn what is below them round, somewhere in the schema.
+# Keywords under which a weaker subschema may make a stronger schema.
 _TURNING = frozenset(("not", "oneOf", "if", "maxContains", *_UNEVALUATED))
 _GONE = object()  # in the place of what has been left out
 
@@ -73,7 +75,8 @@ class _Search:
         self._schema, self._is_satisfiable = schema, is_satisfiable
         self._draft = stated_draft(schema)
         self._left_out: dict[Path, _Part] = {}
-        self._turns = any(keyword in _TURNING for keyword in _names_in(schema))
+        names = Counter(self._keywords())
+        self._size, self._turns = names.total(), not _TURNING.isdisjoint(names)
         self._entered: set[Path] = set()  # targets of references
 
     def needed_below(self, path: Path) -> Iterator[Path]:
@@ -96,7 +99,7 @@ class _Search:
                 yield from self.needed_below((*path, i))
         else:
             target = self._target(value) if part.keyword == "$ref" else None
-            if target is None or target in self._entered:
+            if target is None or target in self._entered or self._turns:
                 yield path
                 return
             self._entered.add(target)
@@ -124,9 +127,23 @@ class _Search:
                 if keyword in _UNEVALUATED or not (asks_others and tells):
                     yield _Part(at, keyword)
 
+    def _keywords(self) -> Iterator[str]:
+        """The keywords of all subschemas that count, as often as there are."""
+        todo, seen = [self._schema], set[int]()
+        while todo:
+            schema = todo.pop()
+            if not isinstance(schema, dict) or id(schema) in seen:
+                continue
+            seen.add(id(schema))
+            yield from schema
+            inside = subschemas(schema, self._draft)
+            todo += [inner for path, inner in inside if path[0] not in DEFINITIONS]
+            target = self._target(schema.get("$ref"))
+            todo += [] if target is None else [_value_at(self._schema, target)]
+
     def _target(self, reference: Any) -> Path | None:
-        """The path that a reference within the document leads to, if it may be weakened there."""
-        if self._turns or not (isinstance(reference, str) and reference.startswith("#/")):
+        """The path that a reference within the document leads to."""
+        if not (isinstance(reference, str) and reference.startswith("#/")):
             return None
         path: Path = tuple(map(unescape_pointer, reference[2:].split("/")))
         try:
@@ -147,28 +164,31 @@ class _Search:
 
     def _fits_without(self, parts: list[_Part]) -> bool:
         """Whether something fits the schema without these and what has been left out."""
-        checkpoint(TRY)
-        left_out = self._left_out | {part.path: part for part in parts}
+        checkpoint(TRY + self._size // NAMES_PER_UNIT)
+        left_out = [*self._left_out.values(), *parts]
         try:
-            return self._is_satisfiable(_without(self._schema, (), left_out))
+            return self._is_satisfiable(_without(self._schema, left_out, 0))
         except BudgetError:
             raise
         except (StructgenError, RecursionError):
             return True  # so that the parts stay
 
 
-def _without(value: Any, path: Path, left_out: Mapping[Path, _Part]) -> Any:
-    """A value without these parts of it; subschemas become `true`."""
-    part = left_out.get(path)
-    if part is not None:
-        return True if part.is_subschema else _GONE
-    if isinstance(value, dict):
-        kept = ((key, _without(v, (*path, key), left_out)) for key, v in value.items())
-        return {key: v for key, v in kept if v is not _GONE}
-    if isinstance(value, list):
-        inside = (_without(v, (*path, i), left_out) for i, v in enumerate(value))
-        return [v for v in inside if v is not _GONE]
-    return value
+def _without(value: Any, parts: list[_Part], depth: int) -> Any:
+    """A value without these parts of it, whose paths lead here by their first `depth` steps.
+
+    Subschemas become `true`; what has none of the parts is not copied.
+    """
+    below: dict[str | int, list[_Part]] = {}
+    for part in parts:
+        if len(part.path) == depth:
+            return True if part.is_subschema else _GONE
+        below.setdefault(part.path[depth], []).append(part)
+    found = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    for step, inside in below.items():
+        found[step] = _without(found[step], inside, depth + 1)
+    kept = {step: inner for step, inner in found.items() if inner is not _GONE}
+    return kept if isinstance(value, dict) else list(kept.values())
 
 
 def _value_at(document: Any, path: Path) -> Any:
@@ -176,12 +196,3 @@ def _value_at(document: Any, path: Path) -> Any:
     for step in path:
         document = document[int(step) if isinstance(document, list) else step]
     return document
-
-
-def _names_in(value: Any) -> Iterator[str]:
-    """The names in all objects."""
-    if isinstance(value, dict):
-        yield from value
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _names_in(inner)
