@@ -21,8 +21,9 @@ A key may be offered only if all clauses can still be satisfied. That is a satis
 solved by backtracking (`completions`): choose one literal of each clause, the clause with fewest
 choices first, so that all hold together in an `Assignment` of expressions to the keys that may
 still come. Different `Exists` may share a member or take a key each; keys without a name of their
-own are represented by a few fresh keys of each key class. `QuickCheck` answers "yes" for nearly all
-objects without that search; it never says yes where the search says no.
+own are represented by a few fresh keys of each key class. Clauses that share no keys are searched
+apart (`Group`), unless members are counted. `QuickCheck` answers "yes" for nearly all objects
+without that search; it never says yes where the search says no.
 """
 
 from __future__ import annotations
