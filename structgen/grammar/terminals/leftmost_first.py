@@ -158,7 +158,7 @@ class Program:
                     stack += self._enter(node, then, ahead, open_turns)
                 case _LoopTurn():
                     more = self._shorter(node.loop)
-                    read_nothing = continuation in open_turns and more.low == 0
+                    read_nothing = continuation in open_turns and node.loop.low == 0
                     after = then if read_nothing else self.continuation(more, then)
                     stack.append((after, ahead, open_turns))
                 case Look(behind=True):

@@ -1,8 +1,9 @@
 r"""Parses patterns of Python's `re` into trees in which all assertions are lookarounds.
 
 Python's own parser reads the pattern, so that what is a pattern is its to say. What is not regular
-(backreferences, atomic groups) is refused by name, and so is what looks at the text before the
-match (`^`, `\A`, `\b` or a lookbehind at the beginning) where that text is not known.
+(backreferences) is refused by name. So are atomic groups that lookaheads cannot say, and what looks
+at the text before the match (`^`, `\A`, `\b` or a lookbehind at the beginning) where that text is
+not known.
 """
 
 from __future__ import annotations
@@ -190,21 +191,16 @@ class _Reader:
         return self._max_repeat(value, lazy=True)
 
     def _possessive_repeat(self, value: Any) -> Node:
-        loop = self._max_repeat(value)
-        if not isinstance(loop, Loop) or not isinstance(loop.body, OneChar):
+        found = _atomic(self._max_repeat(value))
+        if found is None:
             refuse("a possessive quantifier", self.pattern, "leave its '+' out")
-        no_more = Look(loop.body, behind=False, negative=True)
-        if loop.high == INFINITE:
-            return Sequence((loop, no_more))
-        full = Loop(loop.body, loop.high, loop.high, lazy=False)
-        return Branch((full, Sequence((loop, no_more))))
+        return found
 
     def _atomic_group(self, value: Any) -> Node:
-        body = self.sequence(value)
-        parts = body.parts if isinstance(body, Sequence) else (body,)
-        if not all(isinstance(part, OneChar) for part in parts):
+        found = _atomic(self.sequence(value))
+        if found is None:
             refuse("an atomic group", self.pattern, "write (?:...)")
-        return body
+        return found
 
     def _assert(self, value: Any, *, negative: bool = False) -> Node:
         direction, value = value
@@ -251,6 +247,51 @@ class _Reader:
 @lru_cache(maxsize=4096)
 def _literal(code: int, flags: int) -> OneChar:
     return OneChar(literal_set(code, flags))
+
+
+def _atomic(node: Node) -> Node | None:
+    """What matches as a node prefers to, whatever follows; None where lookaheads cannot say it.
+
+    An alternative counts where none before it matches, and a loop ends where no more turns do.
+    """
+    match node:
+        case Branch():
+            found, barred = list[Node](), list[Node]()
+            for part in node.parts:
+                own = _atomic(part)
+                if own is None:
+                    return None
+                found.append(Sequence((*barred, own)))
+                barred.append(Look(part, behind=False, negative=True))
+            return Branch(tuple(found))
+        case Sequence(parts=(*before, last)):
+            behind = _atomic(last) if all(map(_is_rigid, before)) else None
+            return None if behind is None else Sequence((*before, behind))
+        case Loop():
+            turn = _atomic(node.body)
+            one_way = node.low <= 1 or _is_rigid(node.body)
+            if turn is None or not one_way or not width(node.body).least:
+                return None
+            if node.lazy:
+                return Loop(turn, node.low, node.low, lazy=False)
+            no_more = Look(node.body, behind=False, negative=True)
+            ended = Sequence((Loop(turn, node.low, node.high, lazy=False), no_more))
+            if node.high == INFINITE:
+                return ended
+            return Branch((Loop(turn, node.high, node.high, lazy=False), ended))
+    return node
+
+
+def _is_rigid(node: Node) -> bool:
+    """Whether a node matches in one way at most, wherever it begins."""
+    match node:
+        case Sequence():
+            return all(map(_is_rigid, node.parts))
+        case Branch():
+            return False
+        case Loop():
+            return node.low == node.high and _is_rigid(node.body)
+    return True
 
 
 def width(node: Node) -> Width:

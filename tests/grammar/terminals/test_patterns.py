@@ -210,6 +210,44 @@ def test_boundaries_behind_what_may_be_left_out(
     assert_means_the_same_anywhere("a" + before + boundary, texts)
 
 
+OPTIONAL = st.recursive(
+    st.sampled_from(["a", "b", "[ab]", "a?", "b*", "a??", "b*?", "(?:)"]),
+    lambda part: st.one_of(
+        st.lists(part, min_size=1, max_size=3).map("".join),
+        st.lists(part, min_size=2, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+        st.lists(part, min_size=1, max_size=3).map(lambda parts: f"(?>{'|'.join(parts)})"),
+        st.tuples(part, st.sampled_from(["*", "+?", "{1,2}", "{1,3}", "{2}", "{2,}?"])).map(
+            lambda pair: f"(?:{pair[0]}){pair[1]}"
+        ),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    OPTIONAL,
+    st.sampled_from(["a", "b", "(?!a)"]),
+    st.lists(st.text("abc", max_size=6), min_size=8),
+)
+def test_turns_that_read_nothing_and_groups_that_stay_as_they_are(
+    pattern: str, behind: str, texts: list[str]
+) -> None:
+    """A turn that must come may read nothing and still be followed by another one."""
+    found = found_in(pattern + behind)
+    for text in texts:
+        assert ours(found, text) == length(pattern + behind, text), text
+
+
+@pytest.mark.parametrize("body", ["ab|a", "a|b+", "[ab]", "ab?", "(?>ab|a)"])
+@pytest.mark.parametrize("count", ["*", "+", "?", "{0,2}", "{1,2}"])
+def test_possessive_is_what_an_atomic_group_is(body: str, count: str) -> None:
+    """Not by `re`, which had it wrong at first."""
+    one, other = (matches_of(p) for p in (f"(?:{body}){count}+b", f"(?>(?:{body}){count})b"))
+    for text in map("".join, itertools.product("ab", repeat=5)):
+        assert ours(one, text) == ours(other, text) == length(f"(?>(?:{body}){count})b", text)
+
+
 GREEDY = st.recursive(
     st.sampled_from(["a", "b", "c", "[ab]", "[^a]"]),
     lambda part: st.one_of(
@@ -361,6 +399,9 @@ def test_which_patterns_read_one_way(pattern: str, told: bool) -> None:
         r"/\*(.|\n)*?\*/",
         r"[a-z]++",
         r"(?>if)x?",
+        r"(?>a|ab)c",
+        r"(?>i(?:f|fa)*)\.",
+        r"(?:b?|a){1,2}b",
         r"(a*)(ab)?",
         r"(?:a|ab)(?:c|bcd)?",
         r"(|a)*b",
@@ -390,8 +431,8 @@ def test_idioms_of_real_grammars(pattern: str) -> None:
         (r"(?=a?(?<!b)a)\w", "inside a lookahead"),
         (r"(?:(?=\ba)a)+", "inside a lookahead"),
         (r"(?<=\ba)b", "inside a lookbehind"),
-        (r"(?>a|ab)c", "atomic group"),
-        (r"(?:ab)++", "possessive"),
+        (r"(?>a*b)c", "atomic group"),
+        (r"(?:a|bc){2}+", "possessive"),
     ],
 )
 def test_what_is_not_a_language_of_the_match_alone_is_refused(pattern: str, said: str) -> None:
