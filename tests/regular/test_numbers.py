@@ -705,6 +705,33 @@ def test_the_complement_has_the_usual_texts_of_all_other_values(
     assert not (matches(language, text) and matches(negation, text)), text
 
 
+@given(combinations(), combinations(), st.lists(VALUES, min_size=1))
+def test_intersections_of_combinations_have_numbers_alone(
+    left: tuple[Regex, Judge], right: tuple[Regex, Judge], values: list[Fraction]
+) -> None:
+    """What both have, and no text that is no number."""
+    (one, fits_one), (other, fits_other) = left, right
+    meant = number_intersection(number_complement(one), number_union(number_complement(one), other))
+    joint = number_intersection(one, other)
+    for value in values:
+        for usual in usual_texts(value):
+            assert matches(meant, usual) is not fits_one(value), usual
+            if matches(joint, usual):
+                assert fits_one(value), usual
+                assert fits_other(value), usual
+    for text in ("", "00", "a", '"a"', "-", "1.", "+1", "\0"):
+        assert not matches(meant, text), text
+        assert not matches(joint, text), text
+
+
+def test_all_numbers_but_one_in_a_union_have_numbers_alone() -> None:
+    """A part that stands beside all numbers is no longer within these."""
+    numbers, zero = number_language(), number_complement(equal_to(Fraction(0)))
+    joint = number_intersection(numbers, zero, number_union(zero, number_language(integer=True)))
+    assert all(matches(joint, text) for text in ("1", "-1.5", "5e3"))
+    assert not any(matches(joint, text) for text in ("0", "-0", "00", '"a"', ""))
+
+
 ODD = ["1e400", "0E-76695", "12e03", "1.50e0", "0.123456789012345678901234567e1", "-0.0", "10e-1"]
 
 

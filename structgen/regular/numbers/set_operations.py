@@ -90,8 +90,8 @@ def number_intersection(*languages: Regex) -> Regex:
         return alt(*(number_intersection(language_for(piece), *others) for piece in pieces))
     constraints = None if pieces is None else pieces[0]
     whole = ANY if constraints is None else language_for(constraints)
-    if whole is JSON_NUMBER and not all(isinstance(part, Not) for part in others):
-        whole = ANY  # other languages of this module are within that of all numbers
+    if whole is JSON_NUMBER and any(map(_has_numbers_alone, others)):
+        whole = ANY
     found = intersect(whole, *others)
     if not isinstance(found, And) or found in languages:
         return found
@@ -104,6 +104,18 @@ def number_intersection(*languages: Regex) -> Regex:
         return EMPTY if intersect(_without_exponents(found), PLAIN_NUMBER).is_empty() else found
     except BudgetError:
         return found  # whoever needs to know will look again, and say where
+
+
+def _has_numbers_alone(language: Regex) -> bool:
+    """Whether a language is plainly within that of all numbers, as those of this module are.
+
+    Not a complement by itself: `_beside` leaves such alternatives.
+    """
+    if isinstance(language, Alt):
+        return all(map(_has_numbers_alone, language.parts))
+    if isinstance(language, And):
+        return any(map(_has_numbers_alone, language.parts))
+    return language is not ANY and not isinstance(language, Not)
 
 
 def number_union(*languages: Regex) -> Regex:
