@@ -25,7 +25,6 @@ from structgen.schema.objects.clauses import (
     LATER_TRIES,
     MAX_TRIES,
     Assignment,
-    QuickCheck,
     Slot,
     completions,
     greedily_completes,
@@ -34,6 +33,7 @@ from structgen.schema.objects.deciding_values import parted
 from structgen.schema.objects.enough import enough
 from structgen.schema.objects.key_classes import KeyClass
 from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.schema.objects.quick_check import QuickCheck
 from structgen.util.cached import cached_attribute
 
 MAX_BETTER = 8  # ways to finish an object that are compared

@@ -19,7 +19,7 @@ from structgen.schema.normal_form.expressions import FALSE
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, NormalForm
 from structgen.schema.normal_form.progress import Progress
 from structgen.schema.objects.clause_matcher import ClauseMatcher
-from structgen.schema.objects.clauses import QuickCheck
+from structgen.schema.objects.quick_check import QuickCheck
 from tests.helpers import laws
 from tests.helpers.oracle import json_decider
 from tests.schema.objects.test_obligations import BYTES, SCHEMAS

@@ -29,7 +29,7 @@ from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
-from structgen.schema.objects.clauses import QuickCheck
+from structgen.schema.objects.quick_check import QuickCheck
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
 from tests.schema.objects.test_obligations import BYTES
