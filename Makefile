@@ -8,7 +8,9 @@
 PYTHON ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# on a terminal pip shows the size of what it loads, and how far it is
+QUIET  := $$(test -t 2 || echo -qq)
+PIP    := $(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml setup.py constraints.txt
 # tests run in a process for each core, file by file; SPREAD= runs them in one
 SPREAD ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
@@ -65,6 +67,7 @@ clean:
 $(VENV)/.have-demo: $(INPUTS) | $(BIN)/python
 	@echo "installing structgen with torch and transformers into $(VENV) (once; takes a few minutes)"
 	@$(PIP) -e '.[hf,pydantic,notebooks]'
+	@echo "$$(du -sh $(VENV) | cut -f1) are in $(VENV) now"
 	@touch $@
 
 $(VENV)/.have-dev: $(INPUTS) | $(BIN)/python

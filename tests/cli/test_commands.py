@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -189,6 +190,11 @@ def test_the_demo_shows_answers_that_fit(capsys: pytest.CaptureFixture[str]) -> 
     assert len(answers) >= 3
     for answer, schema in zip(answers, schemas, strict=False):
         jsonschema.Draft202012Validator(schema).validate(answer)
+    begun = [line for line in out.splitlines() if line.startswith("  structgen ")]
+    assert len(begun) >= 3
+    for line in begun:  # what to try next works
+        found_slips = " check-schema " in line
+        assert main(shlex.split(line)[1:]) == found_slips, line
 
 
 def test_version_and_warmup_report(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structgen.cli.commands.generate import load_generator, stats
@@ -15,6 +18,23 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # examples
 LABEL = 9  # columns
+NEXT = (  # arguments of commands to try, and what they do
+    (
+        (
+            "generate",
+            "--closed",
+            '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}',
+            "Grace Hopper, 85, moved to Arlington.",
+        ),
+        "a schema and a prompt of your own",
+    ),
+    (
+        ("check-schema", '{"type": "string", "maxLenght": 5}'),
+        "what is enforced of a schema, and what looks wrong",
+    ),
+    (("check", "sql", "--text", "SELECT a FROM t;"), "whether a text fits; a shipped grammar"),
+    (("explain", '{"enum": ["red", "green"]}', "--prefix", '"r'), "what may come next, and why"),
+)
 
 
 def add(commands: Any) -> None:
@@ -37,6 +57,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     for name, (prompt, schema) in examples if args.all else examples[:SHOWN]:
         show(generator, name, prompt, schema, terminal)
     terminal.result("Every answer fits its schema; the constraint leaves the model no other way.")
+    terminal.result("\nTry next, then the examples of README.md and the notebooks:\n")
+    program = sys.argv[0] if Path(sys.argv[0]).name == "structgen" else "structgen"
+    for arguments, what in NEXT:
+        terminal.result(terminal.styled(f"  # {what}", "dim", on_out=True))
+        terminal.result(f"  {shlex.join([program, *arguments])}")
     return 0
 
 
