@@ -18,23 +18,20 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # examples
 LABEL = 9  # columns
-NEXT = (  # arguments of commands to try, and what they do
-    (
-        (
-            "generate",
-            "--closed",
-            '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}',
-            "Grace Hopper, 85, moved to Arlington.",
-        ),
-        "a schema and a prompt of your own",
+PERSON = {"name": {"type": "string"}, "age": {"type": "integer"}, "city": {"type": "string"}}
+NEXT = {  # by what they do, the arguments of commands to try
+    "a schema and a prompt of your own": (
+        "generate",
+        json.dumps({"type": "object", "properties": PERSON, "required": [*PERSON]}),
+        "Nina Hartmann, 41, lives in Vienna.",
     ),
-    (
-        ("check-schema", '{"type": "string", "maxLenght": 5}'),
-        "what is enforced of a schema, and what looks wrong",
+    "what is enforced of a schema, and what looks wrong": (
+        "check-schema",
+        '{"type": "string", "maxLenght": 5}',
     ),
-    (("check", "sql", "--text", "SELECT a FROM t;"), "whether a text fits; a shipped grammar"),
-    (("explain", '{"enum": ["red", "green"]}', "--prefix", '"r'), "what may come next, and why"),
-)
+    "whether a text fits, here a shipped grammar": ("check", "sql", "--text", "SELECT a FROM t;"),
+    "what may come next, and why": ("explain", '{"enum": ["red", "green"]}', "--prefix", '"r'),
+}
 
 
 def add(commands: Any) -> None:
@@ -59,7 +56,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.result("Every answer fits its schema; the constraint leaves the model no other way.")
     terminal.result("\nTry next, then the examples of README.md and the notebooks:\n")
     program = sys.argv[0] if Path(sys.argv[0]).name == "structgen" else "structgen"
-    for arguments, what in NEXT:
+    for what, arguments in NEXT.items():
         terminal.result(terminal.styled(f"  # {what}", "dim", on_out=True))
         terminal.result(f"  {shlex.join([program, *arguments])}")
     return 0
