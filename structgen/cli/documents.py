@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, urldefrag, urljoin
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from structgen.cli.reading import STDIN, YAML_ENDINGS, bad, broken, is_inline, read_json, shown
 from structgen.errors import StructgenError
-from structgen.schema.references.resources import identifier
+from structgen.schema.references.documents import uris_in
 from structgen.schema.references.vocabularies import stated_draft
 from structgen.schema.values import dumps
 
@@ -23,14 +23,7 @@ if TYPE_CHECKING:
 ENDINGS = (".json", *YAML_ENDINGS)
 
 
-class _Files(NamedTuple):
-    """Files by the names that references have for them."""
-
-    paths: dict[str, Path]
-
-    def name_of(self, path: str) -> str | None:
-        """The name of a file that is one of them."""
-        return next((name for name, known in self.paths.items() if known.samefile(path)), None)
+Files = dict[str, Path]  # by the names that references have for them
 
 
 def read_schema(source: str, given: list[str]) -> tuple[Any, Registry[Any] | None]:
@@ -40,21 +33,26 @@ def read_schema(source: str, given: list[str]) -> tuple[Any, Registry[Any] | Non
     folders. A document of a folder is known by its path in it (`types/id.json`), another one by
     the name of its file; and each by its own `$id`.
     """
-    files = _Files({name: path for each in given for name, path in _named(each)})
+    files: Files = {name: path for each in given for name, path in _named(each)}
     path, mark, fragment = source.partition("#")
     if mark and not is_inline(source) and not _is_file(source) and _is_file(path):
-        name = files.name_of(path) or quote(Path(path).name)
-        files.paths[name] = Path(path)
+        name = _name_of(path, files) or quote(Path(path).name)
+        files[name] = Path(path)
         schema: Any = {"$ref": f"{name}#{fragment}"}
-        return schema, _registry_of(_documents(schema, "", files))
+        return schema, _registry_of(_documents(schema, files))
     schema = read_json(source, "schema")
     if not isinstance(schema, dict | bool):
         broken(f"the schema is {_kind(schema)}", shown(source), "an object, true or false")
-    own = None if source == STDIN or is_inline(source) else files.name_of(source)
+    own = None if source == STDIN or is_inline(source) else _name_of(source, files)
     if own is not None and "/" in own and isinstance(schema, dict):
         keyword = "id" if stated_draft(schema) <= 4 else "$id"
         schema = {keyword: own, **schema}  # what its references are relative to
-    return schema, _registry_of(_documents(schema, own or "", files)) if given else None
+    return schema, _registry_of(_documents(schema, files)) if given else None
+
+
+def _name_of(path: str, files: Files) -> str | None:
+    """The name of a file that is one of them."""
+    return next((name for name, known in files.items() if known.samefile(path)), None)
 
 
 def _named(path: str) -> Iterator[tuple[str, Path]]:
@@ -70,34 +68,21 @@ def _named(path: str) -> Iterator[tuple[str, Path]]:
     yield from ((quote(file.relative_to(folder).as_posix()), file) for file in files)
 
 
-def _documents(schema: Any, base: str, files: _Files) -> dict[str, Any]:
+def _documents(schema: Any, files: Files) -> dict[str, Any]:
     """What references lead to, from a schema on; all files where one leads to no file's name."""
     found: dict[str, Any] = {}
-    todo = [(schema, base)]
+    todo, known = [(schema, "")], {*files}
     while todo:
-        document, base = todo.pop()
-        base = urljoin(base, identifier(document, stated_draft(document)))
-        names = {urldefrag(urljoin(base, reference)).url for reference in _references(document)}
-        named = names <= {*files.paths, base, ""}
-        if not named:  # one of the files may have it as its `$id`
-            names = set(files.paths)
-        for name in sorted(names & files.paths.keys() - found.keys()):
+        names, references = uris_in(*todo.pop())
+        known |= names
+        named = references <= known
+        # where one leads elsewhere, one of the files may have that `$id`
+        wanted = references if named else {*files}
+        for name in sorted(wanted & files.keys() - found.keys()):
             with nullcontext() if named else suppress(StructgenError):
-                found[name] = read_json(str(files.paths[name]), "document")
+                found[name] = read_json(str(files[name]), "document")
                 todo.append((found[name], name))
     return {name: value for name, value in found.items() if isinstance(value, dict | bool)}
-
-
-def _references(document: Any) -> Iterator[str]:
-    """The references in a document."""
-    todo = [document]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            yield from (value[k] for k in ("$ref", "$dynamicRef") if isinstance(value.get(k), str))
-            todo += value.values()
-        elif isinstance(value, list):
-            todo += value
 
 
 def _registry_of(documents: dict[str, Any]) -> Registry[Any]:

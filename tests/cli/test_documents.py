@@ -27,6 +27,8 @@ FILES: dict[str, Any] = {
             "orders": {"type": "array", "items": {"$ref": "../order.json"}, "minItems": 1},
         },
     },
+    "types/any.json": {"items": {"$ref": "none.json#"}},
+    "types/none.json": {"type": "null"},
     "unit of length.json": {"$id": "https://x.org/unit", "enum": ["m", "in"]},
     "package.json": ["no", "schema"],
 }
@@ -100,10 +102,13 @@ def test_a_document_that_is_needed_must_be_one(
     command = ["check", "--documents", str(folder), "--text", "1"]
     assert main([*command, '{"$ref": "notes.json"}']) == 2
     assert "the document is not JSON" in capsys.readouterr().err
-    name = "unit%20of%20length.json"
-    _, registry = read_schema(json.dumps({"$ref": name}), [str(folder)])
-    assert registry is not None
-    assert set(registry) == {name}
+    for spec, name in [
+        ('{"$ref": "unit%20of%20length.json"}', "unit%20of%20length.json"),
+        (str(folder / "types" / "any.json"), "types/none.json"),
+    ]:
+        _, registry = read_schema(spec, [str(folder)])
+        assert registry is not None
+        assert set(registry) == {name}
 
 
 def test_wrong_documents_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,4 +139,4 @@ def test_specs_of_a_folder_are_compiled_with_their_documents(
     specs = [str(folder / "order.json"), str(folder / "types")]
     options = ["--documents", str(folder), "--tokenizer", tokenizer, "--max-states", "5"]
     assert main(["compile", *specs, "-o", str(tmp_path / "out"), "--jobs", "2", *options]) == 0
-    assert len(list((tmp_path / "out").rglob("*.sgc"))) == 3
+    assert len(list((tmp_path / "out").rglob("*.sgc"))) == 5

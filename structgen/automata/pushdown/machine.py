@@ -200,7 +200,7 @@ class Stack(Generic[FrameT]):
     def __init__(self, frame: FrameT, below: Stack[FrameT] | None) -> None:
         self.frame = frame
         self.below = below
-        self.costs: dict[int, Any] = {}
+        self.costs: dict[int, int | None] = {}
 
 
 class Machine(ABC, Generic[FrameT]):

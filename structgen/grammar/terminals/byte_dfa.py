@@ -145,10 +145,7 @@ def _by_derivatives(vectors: list[Vector], most: int) -> ByClasses:
     """
     numbers = {vector: i for i, vector in enumerate(vectors)}
     moves = list[list[tuple[int, int]]]()  # of each state: a set of characters, the state behind
-    sets, blocks = (
-        dict[CharSet, int](),
-        list[int](),
-    )  # blocks: how many each set fills, see `_blocks`
+    sets, blocks = dict[CharSet, int](), list[int]()  # by number; and `_blocks` of each
     inside, least = dict[int, int](), 0  # the fewest states inside characters before each; in all
     for some in vectors:
         checkpoint()

@@ -240,7 +240,7 @@ def documents_of(schema: Any, registry: referencing.Registry[Any]) -> dict[str, 
     while todo:
         wanted: set[str] = set()
         for uri, document in todo:
-            names, references = _uris_in(document, uri)
+            names, references = uris_in(document, uri)
             named, wanted = named | names, wanted | references
         todo = []
         for uri in sorted(wanted - named - tried):
@@ -251,7 +251,7 @@ def documents_of(schema: Any, registry: referencing.Registry[Any]) -> dict[str, 
     return found
 
 
-def _uris_in(document: Any, uri: str) -> tuple[set[str], set[str]]:
+def uris_in(document: Any, uri: str) -> tuple[set[str], set[str]]:
     """The URIs that schemas in a document have, and those that references lead to."""
     names, references = {uri}, set[str]()
     todo = [(document, uri)]

@@ -16,7 +16,7 @@ from structgen.errors import BudgetError, StructgenError
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import quoted
 from structgen.schema.references.metaschemas import DEFINITIONS, depth_of, subschemas
-from structgen.schema.references.resources import Path
+from structgen.schema.references.resources import Path, target_within
 from structgen.schema.references.vocabularies import stated_draft
 from structgen.util.cancellation import checkpoint, limited
 from structgen.util.json_pointer import location, pointer_to, unescape_pointer
@@ -145,11 +145,14 @@ class _Search:
         """The path that a reference within the document leads to."""
         if not (isinstance(reference, str) and reference.startswith("#/")):
             return None
-        path: Path = tuple(map(unescape_pointer, reference[2:].split("/")))
-        try:
-            return path if isinstance(_value_at(self._schema, path), dict) else None
-        except (LookupError, TypeError, ValueError):
+        if not isinstance(target_within(self._schema, reference), dict):
             return None
+        path: list[str | int] = []
+        at = self._schema
+        for token in map(unescape_pointer, reference.split("/")[1:]):
+            path.append(int(token) if isinstance(at, list) else token)
+            at = at[path[-1]]
+        return tuple(path)
 
     def _leave_out(self, parts: list[_Part]) -> None:
         """Leave out as many of the parts as nothing fits without."""
@@ -192,7 +195,7 @@ def _without(value: Any, parts: list[_Part], depth: int) -> Any:
 
 
 def _value_at(document: Any, path: Path) -> Any:
-    """What a path leads to; an error where it leads nowhere."""
+    """What a path leads to."""
     for step in path:
-        document = document[int(step) if isinstance(document, list) else step]
+        document = document[step]
     return document

@@ -38,6 +38,10 @@ CONFLICTS: dict[str, tuple[Any, str]] = {
         {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a~1b",
          "type": "null", "definitions": {"a/b": {"type": "string", "const": 1, "maxLength": 3}}},
         "/definitions/a~1b/type /definitions/a~1b/const"),
+    "a definition in a list": (
+        {"type": "object", "properties": {"a": {"$ref": "#/parts/1"}}, "required": ["a"],
+         "parts": [{}, {"title": "t", "type": "string", "const": 1}]},
+        "/type /parts/1/type /parts/1/const /required/0"),
     "a definition that asks for itself": (
         {"$ref": "#/definitions/A", "definitions": {"A": RECURSIVE}},
         "/definitions/A/type /definitions/A/properties/me/$ref /definitions/A/required/1"),
