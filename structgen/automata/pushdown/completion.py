@@ -159,9 +159,12 @@ class Completions:
         """
         floor, exact = self._floor(position & 0xFFFFFFFF), self._exact(position)
         words, are_all = self._words(position)
+        shortest = 1  # of the words from here on, and of other lexemes
+        rest = list(itertools.accumulate((len(word.path) for word in reversed(words)), min))
         for word in words:
             checkpoint()
-            yield max(exact, (len(word.path) if are_all else 1) + floor)
+            shortest = rest.pop() if are_all else shortest
+            yield max(exact, shortest + floor)
             yield from self._way(position, word)
         for ending in () if are_all else self._endings(position >> 32):
             checkpoint()
@@ -199,16 +202,14 @@ class Completions:
     def _words(self, position: int) -> tuple[list[Ending], bool]:
         """Endings that the machine lists, at the start of a lexeme; whether these are all.
 
-        If they are, by increasing length. That is where a name must come: one of many, of which
-        few may be allowed in this frame, or a long one where any shorter key may come as well.
+        That is where a name must come: one of many, of which few may be allowed in this frame, or a
+        long one where any shorter key may come as well.
         """
         engine = self._engine
         frame = engine.frame_at(position & 0xFFFFFFFF)
         if engine.state(position >> 32) != frame.lexeme:
             return [], False
         words, are_all = engine.machine.words(frame)
-        if are_all:
-            words.sort(key=lambda word: len(word[1]))
         found = [Ending(terminal, text) for terminal, text in words if self._writes(text)]
         return found, are_all and bool(found)
 

@@ -138,6 +138,16 @@ def next_unnamed(frame: JsonFrame) -> tuple[Regex, ...]:
     return tuple(dict.fromkeys(languages))
 
 
+def cheapest(frame: JsonFrame) -> tuple[Thread, ...]:
+    """The threads of an object before a key that can end it in the fewest bytes."""
+    if len(frame.threads) == 1:
+        return frame.threads
+    opened = frame.stage in ("open", "key")
+    costs = [t.matcher.cost(t.progress, opened, 1) for t in frame.threads]
+    least = _least(costs)
+    return tuple([t for t, cost in zip(frame.threads, costs, strict=True) if cost == least])
+
+
 def unquoted(text: bytes) -> str:
     """A key, from its text behind the first quote, the last quote included."""
     key: str = json.loads(b'"' + text)

@@ -44,6 +44,7 @@ from structgen.schema.machine.frames import (
     JsonFrame,
     Thread,
     after_child,
+    cheapest,
     compares_texts,
     comparing_texts,
     least_behind,
@@ -539,14 +540,14 @@ class JsonMachine(Machine[JsonFrame]):
         return expected(frame, pending, self._describe, closing=bool(self._accepting(frame)))
 
     def words(self, frame: JsonFrame) -> tuple[list[tuple[Hashable, bytes]], bool]:
-        """See `Machine.words`: where a key must come, the names that may, required ones first."""
+        """See `Machine.words`: where a key must come, the names that may, needed ones first."""
         if frame.kind != "object" or frame.stage not in ("open", "key") or frame.captured:
             return [], False
         if frame.stage == "open" and self._accepting(frame):
             return [], False
-        required = frozenset[str]().union(*(t.matcher.required for t in frame.threads))
+        needed = frozenset[str]().union(*(t.matcher.to_come(t.progress) for t in cheapest(frame)))
         written = {name: written_key(name) for name in next_names(frame)}
-        names = sorted(written, key=lambda name: (name not in required, len(written[name])))
+        names = sorted(written, key=lambda name: (name not in needed, len(written[name])))
         return [(("key", name), written[name]) for name in names], not next_unnamed(frame)
 
     def missing(self, frame: JsonFrame) -> str:

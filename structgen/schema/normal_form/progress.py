@@ -7,12 +7,12 @@ next key, or item. The progress of an array is a number of items, or an `ItemPro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.forms import Clause, ForAll
-from structgen.util.cached import CachedHash
+from structgen.schema.normal_form.forms import Clause, ForAll, is_pattern_exists
+from structgen.util.cached import CachedHash, cached_attribute
 
 #: Fewest bytes of a value that fits an expression, None if there is none.
 CostOf = Callable[[Expr], int | None]
@@ -57,11 +57,25 @@ class PendingClause(NamedTuple):
             )
 
 
+class Clauses(CachedHash, tuple[Clause, ...]):  # noqa: SLOT001  has a dictionary
+    """A conjunction of clauses: all must hold."""
+
+    @cached_attribute
+    def names(self) -> frozenset[str]:
+        """The keys that they name."""
+        return frozenset([key for clause in self for key in clause.by_key])
+
+    @cached_attribute
+    def are_about_names_only(self) -> bool:
+        """Whether none has an `Exists` about a language of keys."""
+        return not any(is_pattern_exists(literal) for clause in self for literal in clause)
+
+
 class _ObjectProgress(NamedTuple):
     position: int = 0
     seen: frozenset[str] = frozenset()
     members_read: int = 0
-    open_clauses: tuple[Clause, ...] = ()
+    open_clauses: Clauses = Clauses()
     pending: tuple[PendingClause, ...] = ()
 
 
@@ -74,9 +88,10 @@ class Progress(CachedHash, _ObjectProgress):
     with the literals that can still hold. pending: those that the value being read decides.
     """
 
-    def with_open_clauses(self, clauses: tuple[Clause, ...]) -> Progress:
+    def with_open_clauses(self, clauses: Iterable[Clause]) -> Progress:
         """The same with other open clauses, none pending; faster than `_replace`."""
-        return Progress(self.position, self.seen, self.members_read, clauses)
+        known = clauses if isinstance(clauses, Clauses) else Clauses(clauses)
+        return Progress(self.position, self.seen, self.members_read, known)
 
 
 class Transition(NamedTuple):

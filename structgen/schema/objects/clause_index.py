@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import Clause, ForAll
+from structgen.schema.normal_form.progress import Clauses
 from structgen.util.cached import cached_attribute
 
 Allowed = dict[str | None, bool]  # by key: whether it may come next; None: a key no clause is about
@@ -24,26 +23,16 @@ class Omissions(dict[Clause, frozenset[str]]):
         return found
 
 
-class Group(NamedTuple):
-    """Clauses that share no key with any others, and the keys that they name.
-
-    How they are satisfied is of no matter for other clauses, unless members are counted.
-    """
-
-    keys: frozenset[str]
-    clauses: tuple[Clause, ...]
-
-
 class ClauseIndex:
     """The open clauses of an object by the keys that they are about, with a cache of answers.
 
     by_pattern: clauses about languages of keys. need_member: clauses that leaving a key out does
-    not satisfy. named: the keys that some clause names; universal: those that a `ForAll` names.
+    not satisfy. universal: the keys that a `ForAll` names.
     asked: by key, what clauses of one literal ask of the member that must come.
     allowed: by what has been read of these, what `QuickCheck.surely_allows` found out.
     """
 
-    def __init__(self, clauses: tuple[Clause, ...], omissions: Omissions) -> None:
+    def __init__(self, clauses: Clauses, omissions: Omissions) -> None:
         self._clauses = clauses
         self.by_key: dict[str, list[Clause]] = {}
         for clause in clauses:
@@ -51,7 +40,6 @@ class ClauseIndex:
                 self.by_key.setdefault(key, []).append(clause)
         self.by_pattern = [clause for clause in clauses if clause.by_pattern]
         self.need_member = [clause for clause in clauses if not omissions[clause]]
-        self.named = frozenset(self.by_key)
         self.universal = {x.keys for c in clauses for x in c if isinstance(x, ForAll)}
         self.asked: dict[str, list[Expr]] = {}
         for clause in clauses:
@@ -60,10 +48,13 @@ class ClauseIndex:
         self.allowed: dict[int | frozenset[str], Allowed] = {}
 
     @cached_attribute
-    def groups(self) -> list[Group]:
-        """The clauses in groups that share no keys; all in one where some are about languages."""
+    def groups(self) -> list[Clauses]:
+        """The clauses in groups that share no keys; all in one where some are about languages.
+
+        How those of a group are satisfied is of no matter for others, unless members are counted.
+        """
         if self.by_pattern:
-            return [Group(self.named, self._clauses)]
+            return [self._clauses]
         number: dict[Clause, int] = {}  # of its group
         seen: set[str] = set()
         for i, first in enumerate(self._clauses):
@@ -77,13 +68,9 @@ class ClauseIndex:
         together: dict[int, list[Clause]] = {}
         for clause in self._clauses:
             together.setdefault(number[clause], []).append(clause)
-        if len(together) == 1:
-            return [Group(self.named, self._clauses)]
-        return [
-            Group(frozenset(k for c in x for k in c.by_key), tuple(x)) for x in together.values()
-        ]
+        return [self._clauses] if len(together) == 1 else [*map(Clauses, together.values())]
 
     @cached_attribute
-    def group_of(self) -> dict[str, Group]:
+    def group_of(self) -> dict[str, Clauses]:
         """By key, the group of the clauses about it."""
-        return {key: group for group in self.groups for key in group.keys}
+        return {key: group for group in self.groups for key in group.names}

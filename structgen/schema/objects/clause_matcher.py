@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from structgen.errors import BudgetError
@@ -20,11 +21,18 @@ from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin, contr
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import matches_key, object_child
-from structgen.schema.normal_form.progress import CostOf, PendingClause, Progress, Transition
+from structgen.schema.normal_form.progress import (
+    Clauses,
+    CostOf,
+    PendingClause,
+    Progress,
+    Transition,
+)
 from structgen.schema.objects.clauses import (
     LATER_TRIES,
     MAX_TRIES,
     Assignment,
+    Sizes,
     Slot,
     completions,
     greedily_completes,
@@ -57,7 +65,7 @@ class ClauseMatcher(ObjectMatcher):
             self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
             self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
-        self._least_known: dict[tuple[Progress, int | None], list[int] | None] = {}
+        self._least_known: dict[tuple[Progress, int | None], Sizes | None] = {}
         #: literals by which an object could be finished, by progress and by what has been read
         self._ways: dict[Progress, frozenset[Literal]] = {}
         self._likely: dict[tuple[int, frozenset[str]], frozenset[Literal]] = {}
@@ -138,26 +146,30 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.transitions`."""
         found = self._transitions.get((at, key))
         if found is None:
-            related = self._related(at)
             if not self._may_come(at, key):
                 found = []
-            elif related is at:
-                found = self._searched(at, key)
-            else:  # the same, beside the other keys read
-                found = [
-                    t._replace(after=t.after._replace(seen=t.after.seen | at.seen))
-                    for t in self.transitions(related, key)
-                ]
+            else:
+                near = self._near(at, key)
+                if near == at:
+                    found = self._searched(at, key)
+                else:
+                    found = [_beside(at, near, t) for t in self.transitions(near, key)]
             self._transitions[at, key] = found
         return found
 
+    def _near(self, at: Progress, key: str) -> Progress:
+        """The progress without clauses and keys read that make no difference to `key`."""
+        clauses = self._quick_check.near(at, key)
+        if self.is_bounded or not clauses.are_about_names_only:
+            return at
+        return at._replace(seen=at.seen & clauses.names).with_open_clauses(clauses)
+
     def _related(self, at: Progress) -> Progress:
         """The progress without the keys read that make no difference to the clauses."""
-        if at.seen <= self._named_by_clauses or self.is_bounded:
+        if self.is_bounded or not at.open_clauses.are_about_names_only:
             return at
-        if not _about_names_only(at.open_clauses):
-            return at
-        return at._replace(seen=at.seen & self._named_by_clauses)
+        seen = at.seen & at.open_clauses.names
+        return at if len(seen) == len(at.seen) else at._replace(seen=seen)
 
     def _searched(self, at: Progress, key: str) -> list[Transition]:
         """The transitions; a value must fit as little as lets the object be finished."""
@@ -294,8 +306,8 @@ class ClauseMatcher(ObjectMatcher):
             elif found is not None:
                 pending.append(found)
         gone = frozenset(near).difference(undecided)
-        kept = tuple([clause for clause in at.open_clauses if clause not in gone])
-        return self.advance(at, key)._replace(open_clauses=kept), undecided, pending
+        kept = [clause for clause in at.open_clauses if clause not in gone]
+        return self.advance(at, key).with_open_clauses(kept), undecided, pending
 
     def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
         """See `ObjectMatcher.resolve`."""
@@ -309,7 +321,7 @@ class ClauseMatcher(ObjectMatcher):
             start = end
             if clause is not None:
                 left.append(clause)
-        return at._replace(open_clauses=tuple(dict.fromkeys(left)), pending=())
+        return at.with_open_clauses(dict.fromkeys(left))
 
     def reduced(self, at: Progress) -> ObjectMatcher:
         """See `ObjectMatcher.reduced`: one made for just the clauses that are still open."""
@@ -433,7 +445,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def _is_found_finishable(self, at: Progress, before: Progress | None) -> bool:
         """`_can_finish` for one group of clauses, by a search."""
-        names_only = not self.is_bounded and _about_names_only(at.open_clauses)
+        names_only = not self.is_bounded and at.open_clauses.are_about_names_only
         try:
             return self._is_finishable(at, self._keys_of(at) if names_only else None, before)
         except BudgetError:
@@ -450,13 +462,13 @@ class ClauseMatcher(ObjectMatcher):
         if len(groups) < 2:
             return [at]
         found = []
-        for keys, clauses in groups:
+        for clauses in groups:
             position = at.position
             if self.declared:  # that of the first of the keys to come
                 end = len(self.names)
-                ahead = (i for i in map(self.position, keys) if i >= position)
+                ahead = (i for i in map(self.position, clauses.names) if i >= position)
                 position = min(ahead, default=end)
-            found.append(Progress(position, at.seen & keys, 0, clauses))
+            found.append(Progress(position, at.seen & clauses.names, 0, clauses))
         return found
 
     def _keys_of(self, at: Progress) -> frozenset[str]:
@@ -464,7 +476,7 @@ class ClauseMatcher(ObjectMatcher):
         languages = {c[i].keys for c in at.open_clauses for i in c.by_pattern}
         among = self.required if languages else ()
         required = (key for key in among if any(matches_key(x, key) for x in languages))
-        return frozenset([k for c in at.open_clauses for k in c.by_key]).union(required)
+        return at.open_clauses.names.union(required)
 
     def _surely_infinite(self, key: str) -> bool:
         return self._costs.surely_infinite(self._costs.normal_form_of(self.child(key)))
@@ -488,35 +500,56 @@ class ClauseMatcher(ObjectMatcher):
 
     def _cheapest_members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
         """See `ObjectMatcher._cheapest_members`: the best of the first completions."""
+        found = self._cheapest_sizes(at, cost_of, least)
+        return None if found is None else [*found.values()]
+
+    def to_come(self, at: Progress) -> list[str]:
+        """See `ObjectMatcher.to_come`: the members of the best of the first completions."""
+        return [*(self._cheapest_sizes(at, self._costs.of) or ())]
+
+    def _cheapest_sizes(self, at: Progress, cost_of: CostOf, least: int = 0) -> Sizes | None:
+        """`_cheapest_members` with their keys."""
         if at.pending:
             rests = (p.rest for p in at.pending)
-            at = at.with_open_clauses(tuple(dict.fromkeys((*at.open_clauses, *rests))))
+            at = at.with_open_clauses(dict.fromkeys((*at.open_clauses, *rests)))
         parts = self._apart(at)
-        if len(parts) > 1:
+        if len(parts) > 1 or (not self.is_bounded and self._omits_enough(at)):
             found = self._cheapest_by_part(at, parts, cost_of)
             if found is None or len(found) >= least:
                 return found
         return self._least_members(at, cost_of, least)
 
+    def _omits_enough(self, at: Progress) -> bool:
+        """Whether leaving optional members out satisfies all open clauses."""
+        return all(map(self._quick_check.omissions.__getitem__, at.open_clauses))
+
     def _cheapest_by_part(
         self, at: Progress, parts: list[Progress], cost_of: CostOf
-    ) -> list[int] | None:
-        """The same where clauses fall into groups: the members of each, and all others required."""
-        found: list[int | None] = []
+    ) -> Sizes | None:
+        """The same where clauses fall into groups: the members of each, and all others required.
+
+        A group that leaving members out satisfies needs no search.
+        """
+        found: Sizes = {}
+        about: set[str] = set()
         for part in parts:
-            sizes = self._least_members(part, cost_of)
-            if sizes is None:
-                return None
-            found += sizes
-        about = {key for clause in at.open_clauses for key in clause.by_key}
-        others = [name for name in self.missing(at) if name not in about]
-        found += [self._member_size(name, cost_of(self.child(name))) for name in others]
-        known = [size for size in found if size is not None]
-        return known if len(known) == len(found) else None
+            if not self._omits_enough(part):
+                sizes = self._least_members(part, cost_of)
+                if sizes is None:
+                    return None
+                found.update(sizes)
+                about |= part.open_clauses.names
+        for name in self.missing(at):
+            if name not in about:
+                size = self._member_size(name, cost_of(self.child(name)))
+                if size is None:
+                    return None
+                found[name] = size
+        return found
 
     def _least_members(
         self, at: Progress, cost_of: CostOf, least: int | None = None
-    ) -> list[int] | None:
+    ) -> Sizes | None:
         """The bytes of the members still to come, in the best of the first completions.
 
         `least` more are written in any case; None: `at` is about one group of clauses, and only
@@ -533,7 +566,7 @@ class ClauseMatcher(ObjectMatcher):
         fill = self._fill(at, cost_of, least or 0)
         likely, most = self._likely_after(at), self._most_left(at)
         ways = completions(at.open_clauses, slots, cost_of, fill, most, likely)
-        found = min(islice(ways, MAX_BETTER), key=sum, default=None)
+        found = min(islice(ways, MAX_BETTER), key=_bytes, default=None)
         if final:
             self._least_known[at, least] = found
         return found
@@ -564,7 +597,7 @@ class ClauseMatcher(ObjectMatcher):
             return True
         fill = self._fill(at, self._unit_cost)
 
-        def noted(assignment: Assignment) -> list[int] | None:
+        def noted(assignment: Assignment) -> Sizes | None:
             sizes = fill(assignment)
             if sizes is not None:
                 self._ways[at] = frozenset(assignment.chosen)
@@ -595,7 +628,7 @@ class ClauseMatcher(ObjectMatcher):
 
     def _fill(
         self, at: Progress, cost_of: CostOf, least: int = 0
-    ) -> Callable[[Assignment], list[int] | None]:
+    ) -> Callable[[Assignment], Sizes | None]:
         return lambda assignment: self._member_sizes(at, assignment, cost_of, least)
 
     def _most_left(self, at: Progress) -> int | None:
@@ -627,21 +660,22 @@ class ClauseMatcher(ObjectMatcher):
 
     def _member_sizes(
         self, at: Progress, assignment: Assignment, cost_of: CostOf, least: int
-    ) -> list[int] | None:
+    ) -> Sizes | None:
         """The bytes of the claimed and required members, and of as many as are missing."""
-        sizes: list[int] = []
-        spare: list[int] = []
+        sizes: Sizes = {}
+        spare: Sizes = {}
         for slot in assignment.slots.values():
             needed = slot.required or slot.key in assignment.claims
             size = self._member_size(slot.key, cost_of(assignment.child(slot.key)))
             if size is None and needed:
                 return None
             if size is not None:
-                (sizes if needed else spare).append(size)
+                (sizes if needed else spare)[slot.key] = size
         wanted = max(self.alt.least - at.members_read, least) - len(sizes)
         if wanted > len(spare):
             return None
-        sizes += sorted(spare)[: max(wanted, 0)]
+        if wanted > 0:
+            sizes.update(sorted(spare.items(), key=itemgetter(1))[:wanted])
         most = self.alt.most
         return None if most is not None and at.members_read + len(sizes) > most else sizes
 
@@ -658,7 +692,7 @@ class ClauseMatcher(ObjectMatcher):
             return True
         found = [False]
 
-        def fill(assignment: Assignment) -> list[int] | None:
+        def fill(assignment: Assignment) -> Sizes | None:
             sizes = self._member_sizes(self.start, assignment, self._costs.of, 0)
             more = sizes is not None and (self.alt.most is None or len(sizes) < self.alt.most)
             found[0] = sizes is not None and any(
@@ -675,9 +709,17 @@ class ClauseMatcher(ObjectMatcher):
         return any(found[0] for _ in islice(ways, MAX_BETTER))
 
 
-def _about_names_only(clauses: tuple[Clause, ...]) -> bool:
-    """Whether no clause has an `Exists` about a language of keys."""
-    return not any(is_pattern_exists(literal) for clause in clauses for literal in clause)
+def _beside(at: Progress, near: Progress, t: Transition) -> Transition:
+    """A transition from the part `near` of a progress, beside all else of that."""
+    left = dict.fromkeys(t.after.open_clauses)
+    gone = {*near.open_clauses}.difference(left)
+    kept = [clause for clause in at.open_clauses if clause not in gone]
+    clauses = Clauses(dict.fromkeys((*kept, *left)))
+    return t._replace(after=t.after._replace(seen=t.after.seen | at.seen, open_clauses=clauses))
+
+
+def _bytes(sizes: Sizes) -> int:
+    return sum(sizes.values())
 
 
 def _rests(pending: Iterable[PendingClause], fits: Collection[Expr]) -> Iterator[Clause]:

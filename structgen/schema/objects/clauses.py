@@ -22,7 +22,7 @@ solved by backtracking (`completions`): choose one literal of each clause, the c
 choices first, so that all hold together in an `Assignment` of expressions to the keys that may
 still come. Different `Exists` may share a member or take a key each; keys without a name of their
 own are represented by a few fresh keys of each key class. Clauses that share no keys are searched
-apart (`Group`), unless members are counted. `QuickCheck` answers "yes" for nearly all objects
+apart, unless members are counted. `QuickCheck` answers "yes" for nearly all objects
 without that search; it never says yes where the search says no.
 """
 
@@ -100,6 +100,10 @@ class Slot(NamedTuple):
     required: bool
 
 
+#: by the key of members that may complete an object, their bytes
+Sizes = dict[str, int]
+
+
 class Assignment(NamedTuple):
     """One literal chosen for each of some clauses, as what it asks of the members to come.
 
@@ -153,11 +157,11 @@ def completions(
     clauses: tuple[Clause, ...],
     slots: list[Slot],
     cost_of: CostOf,
-    fill: Callable[[Assignment], list[int] | None],
+    fill: Callable[[Assignment], Sizes | None],
     most: int | None = None,
     likely: Container[Literal] = (),
     tries: int = MAX_TRIES,
-) -> Iterator[list[int]]:
+) -> Iterator[Sizes]:
     """Search for the ways to satisfy all clauses: what `fill` makes of each full assignment.
 
     fill: sizes of the members still to come, in bytes; None if the assignment cannot be used after
@@ -209,7 +213,7 @@ def greedily_completes(
     clauses: tuple[Clause, ...],
     slots: list[Slot],
     cost_of: CostOf,
-    fill: Callable[[Assignment], list[int] | None],
+    fill: Callable[[Assignment], Sizes | None],
 ) -> bool:
     """Whether the first possible literal of each clause makes a completion, as it mostly does."""
     assignment: Assignment | None = Assignment.empty(slots)

@@ -67,7 +67,7 @@ class ObjectMatcher:
     @property
     def start(self) -> Progress:
         """The progress before the first key."""
-        return Progress(open_clauses=self.alt.clauses)
+        return Progress().with_open_clauses(self.alt.clauses)
 
     def child(self, key: str) -> Expr:
         """What the value of `key` must fit."""
@@ -290,6 +290,10 @@ class ObjectMatcher:
         if self.declared:
             return [n for n in self.names[at.position :] if n in self.required]
         return [n for n in self.alt.required if n not in at.seen]
+
+    def to_come(self, at: Progress) -> list[str]:
+        """The keys of members with which the object can be finished in few bytes, some of them."""
+        return self.missing(at)
 
     def misses_required(self, at: Progress) -> bool:
         """Whether a required key is still to come."""

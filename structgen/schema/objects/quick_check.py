@@ -16,8 +16,8 @@ from structgen.schema.normal_form.expressions import TRUE, Expr, Values, conjoin
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll
 from structgen.schema.normal_form.logic import matches_key
-from structgen.schema.normal_form.progress import PendingClause, Progress
-from structgen.schema.objects.clause_index import Allowed, ClauseIndex, Group, Omissions
+from structgen.schema.normal_form.progress import Clauses, PendingClause, Progress
+from structgen.schema.objects.clause_index import Allowed, ClauseIndex, Omissions
 from structgen.schema.objects.clauses import pending_clause
 from structgen.schema.objects.deciding_values import (
     DecidingValues,
@@ -59,11 +59,11 @@ class QuickCheck:
         self._surely_infinite = surely_infinite
         self._costs = costs
         self._satisfiable = costs.satisfiable
-        self._omissions = Omissions(matcher.required)
+        self.omissions = Omissions(matcher.required)
         self._pending: dict[str, dict[Clause, PendingClause | None]] = {}
         self._by_value: dict[str, dict[Clause | None, bool]] = {}  # see `_value_may_satisfy`
         self._first_name: dict[Clause, int] = {}  # see `is_satisfied_by_order`
-        self._indices: dict[tuple[Clause, ...], ClauseIndex] = {}
+        self._indices: dict[Clauses, ClauseIndex] = {}
         self._required_literals: dict[Clause, list[tuple[str, Expr]]] = {}
         self._listed: dict[str, Values] = {}  # by key, the constants that its value is of
         self._fittings: dict[Expr, Fitting | None] = {}
@@ -107,7 +107,7 @@ class QuickCheck:
 
     def _satisfied(self, at: Progress) -> tuple[list[Clause], set[str]]:
         """See `_unsatisfied`, of all open clauses."""
-        need_member = [clause for clause in at.open_clauses if not self._omissions[clause]]
+        need_member = [clause for clause in at.open_clauses if not self.omissions[clause]]
         return self._unsatisfied(need_member, at, at.open_clauses)
 
     def surely_allows(self, at: Progress, key: str) -> bool:
@@ -121,7 +121,7 @@ class QuickCheck:
             if len(near) < len(at.open_clauses):
                 if not near:
                     return self._value_may_satisfy(None, key)
-                apart = at._replace(open_clauses=near)
+                apart = at.with_open_clauses(near)
                 index, fresh = self._index_at(apart)
                 if key not in fresh:
                     fresh[key] = self._allows(apart, key, index, fresh)
@@ -147,12 +147,12 @@ class QuickCheck:
         if not clause:
             return True
         literal = clause[0]
-        if len(clause) > 1 or not isinstance(literal.keys, str) or self._omissions[clause]:
+        if len(clause) > 1 or not isinstance(literal.keys, str) or self.omissions[clause]:
             return False
         asked = index.asked.get(literal.keys, ())
         return contradictory(conjoin(self._matcher.child(literal.keys), literal.child, *asked))
 
-    def near(self, at: Progress, key: str) -> tuple[Clause, ...]:
+    def near(self, at: Progress, key: str) -> Clauses:
         """The open clauses that `key` can make harder to satisfy, directly or by other keys.
 
         All others can be satisfied after it as they could before, by other members.
@@ -160,22 +160,19 @@ class QuickCheck:
         index, _ = self._looked_up(at)
         if self._matcher.is_bounded or index.by_pattern:
             return at.open_clauses
-        keys = [k for k in (key, *self._matcher.passed(at, key)) if k in index.named]
-        groups = dict.fromkeys([index.group_of[k].clauses for k in keys])
+        keys = [k for k in (key, *self._matcher.passed(at, key)) if k in index.by_key]
+        groups = dict.fromkeys([index.group_of[k] for k in keys])
         if len(groups) == 1:
             return next(iter(groups))
-        near = tuple([clause for clauses in groups for clause in clauses])
+        near = Clauses([clause for clauses in groups for clause in clauses])
         return at.open_clauses if len(near) == len(at.open_clauses) else near
 
-    def groups(self, at: Progress) -> list[Group]:
+    def groups(self, at: Progress) -> list[Clauses]:
         """The open clauses in groups that can be satisfied each by itself."""
-        index, _ = self._looked_up(at)
-        if self._matcher.is_bounded:
-            return [Group(index.named, at.open_clauses)]
-        return index.groups
+        return [at.open_clauses] if self._matcher.is_bounded else self._looked_up(at)[0].groups
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
-        omissions = self._omissions
+        omissions = self.omissions
         touched = [*index.by_key.get(key, ()), *index.by_pattern]
         if not self._matcher.declared:
             if None not in allowed:
@@ -224,7 +221,7 @@ class QuickCheck:
         for outcome, asked in values.outcomes(child, self._costs):
             clauses = (*others, *(pending[i].rest for i in outcome))
             if () not in clauses and self._satisfiable(asked):
-                at_worst = after._replace(open_clauses=clauses)
+                at_worst = after.with_open_clauses(clauses)
                 left, members = self._satisfied(at_worst)
                 if not left:
                     if not self._matcher.declared:
@@ -282,7 +279,7 @@ class QuickCheck:
         """The one key that clauses are about which leaving keys out does not satisfy."""
         found: set[str | None] = set()
         for clause in clauses:
-            if not self._omissions[clause]:
+            if not self.omissions[clause]:
                 found.update((None,) if clause.by_pattern else clause.by_key)
             if len(found) > 1:
                 return None
@@ -295,7 +292,7 @@ class QuickCheck:
 
         ABSENT among them: whether the key may be left out.
         """
-        omissions = self._omissions[clause]
+        omissions = self.omissions[clause]
         if not omissions <= {key}:
             return values | {ABSENT}
         if clause.by_pattern or clause.by_key.keys() - {key}:
@@ -338,9 +335,9 @@ class QuickCheck:
         """The index of the open clauses, and the answers for what has been read."""
         index = self._indices.get(at.open_clauses)
         if index is None:
-            index = ClauseIndex(at.open_clauses, self._omissions)
+            index = ClauseIndex(at.open_clauses, self.omissions)
             self._indices[at.open_clauses] = index
-        read = at.position if self._matcher.declared else at.seen & index.named
+        read = at.position if self._matcher.declared else at.seen & at.open_clauses.names
         return index, index.allowed.setdefault(read, {})
 
     def _unsatisfied(
@@ -359,13 +356,13 @@ class QuickCheck:
             return still, {*asked}
         omitting: dict[str, list[Clause]] = {}
         for clause in clauses:
-            for key in self._omissions[clause]:
+            for key in self.omissions[clause]:
                 omitting.setdefault(key, []).append(clause)
         todo = [*claimed]
         while todo:
             count = len(claimed)
             for clause in omitting.get(todo.pop(), ()):
-                if self._omissions[clause] <= claimed.keys() and not (
+                if self.omissions[clause] <= claimed.keys() and not (
                     self._satisfied_by_claimed(clause, claimed)
                     or self._satisfied_by_required(clause, at, asked)
                     or self._claim_member(clause, at, claimed)
@@ -392,7 +389,7 @@ class QuickCheck:
         """Whether the value of a claimed member may be one that a `ForAll` about it asks for."""
         return any(
             self._claim_value(key, x.child, claimed)
-            for key in self._omissions[clause]
+            for key in self.omissions[clause]
             for x in (clause[i] for i in clause.by_key[key])
         )
 
@@ -431,7 +428,7 @@ class QuickCheck:
             child = self._matcher.child(key)
             pending = None if clause is None else self.pending(clause, key)
             better = iter([(TRUE, None)]) if pending is None else pending.better()
-            asked = [x for x, left in better if left is None or self._omissions[left.rest]]
+            asked = [x for x, left in better if left is None or self.omissions[left.rest]]
             known[clause] = any(self._satisfiable(conjoin(child, x)) for x in asked)
         return known[clause]
 

@@ -15,6 +15,7 @@ import pytest
 
 import structgen as sg
 from structgen.automata.lexer.json_lexemes import Layout
+from structgen.automata.pushdown.completion import Completions
 from structgen.automata.pushdown.engine import Engine
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.regular.regex import EMPTY, EPSILON
@@ -555,6 +556,43 @@ def test_work_for_a_key_does_not_grow_with_unions_about_others(
     constraint.advance_bytes(constraint.start, b'{"use3":true,"path3":"x","use9":true,"path9":"y"}')
     assert searched
     assert max(len(at.open_clauses) for at, *_ in searched) <= 3
+
+
+def bundles(count: int) -> Any:
+    """Keys that come together or not at all, some of them in any case, behind optional ones."""
+    keys = [[f"name{i}", f"at{i}", f"price{i}"] for i in range(count)]
+    needed = {key: sorted({*some} - {key}) for some in keys for key in some}
+    properties = {f"p{i}": TEXT for i in range(20)} | dict.fromkeys(needed, WHOLE)
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "anyOf": [{"required": some} for some in keys],
+        "dependentRequired": needed,
+    }
+
+
+def test_a_completion_tries_the_keys_that_it_needs_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all that may come, in turn: those with which the object ends in the fewest bytes."""
+    constraint = sg.compile(sg.JsonSchema(bundles(18), property_order="any"), BYTES)
+    tried = calls_of(Completions, "_after", monkeypatch)
+    begun = b'{"p3":"x",'
+    text = begun + constraint.shortest_completion(constraint.advance_bytes(constraint.start, begun))
+    assert len(json.loads(text)) == 4
+    assert len(tried) < 40
+
+
+def test_what_a_key_does_is_searched_once_whatever_else_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """But for keys that are connected with it."""
+    searched = calls_of(ClauseMatcher, "_searched", monkeypatch)
+    schema = {**bundles(4), "anyOf": [{}]}
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    keys = "name0", "p0", "at0", "p1", "price0", "price1", "at1", "p2", "name1"
+    text = json.dumps({key: "" if key[0] == "p" and len(key) == 2 else 1 for key in keys})
+    assert constraint.advance_bytes(constraint.start, text.encode()) != sg.DEAD
+    assert max(len(at.seen) for at, *_ in searched) <= 2
 
 
 KEYS, FITTING = "abc", [WHOLE, TEXT, {"const": 1}, {"enum": [1, "x"]}, {"not": {"const": 1}}, {}]
