@@ -84,14 +84,13 @@ def test_a_schema_may_be_yaml(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     """Dates are strings; what JSON does not have is refused with its line."""
     pytest.importorskip("yaml")
     path = tmp_path / "schema.yaml"
-    path.write_text(YAML.replace(" on:", ' "on":').replace(" off:", ' "off":'))
+    path.write_text(YAML)
     assert main(["check", str(path), "--text", '{"day": "2024-01-01", "on": 1}', "-q"]) == 0
     assert main(["check", str(path), "--text", '{"off": "x"}', "-q"]) == 1
     for text, words in [
-        (YAML, "the key True is no string"),
         ("type: object\ntype: array\n", "'type' stands twice"),
         ("type: [object\n", "not YAML"),
-        ("1: 2", "the key 1 is no string"),
+        ("[1]: 2", "a key is no string"),
     ]:
         path.write_text(text)
         assert main(["check", str(path), "--text", "1"]) == 2
