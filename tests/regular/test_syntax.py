@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, PatternError, SpecError, UnsupportedSchemaError
 from structgen.regular.regex import ANY, EMPTY, Regex, complement, intersect, matches, shortest
-from structgen.regular.syntax import ecma
+from structgen.regular.syntax import ecma, unicode
 from structgen.regular.syntax.ecma import parse
 from structgen.regular.syntax.unicode import property_names, property_set
 
@@ -233,8 +233,6 @@ def test_a_broken_pattern_names_what_is_wrong_and_where(
         (r"(a|b)*\1", "backreference"),
         (r"(?!(a|b)\1)c", "backreference"),
         (r"\1(a)", "backreference"),
-        (r"\p{Script=Klingon}", "Script=Klingon"),
-        (r"\p{Line_Break}", "Line_Break"),
         (r"(?<=a(?=b))c", "lookbehind"),
         (r"(?<=a\b)c", "lookbehind"),
     ],
@@ -319,6 +317,22 @@ def test_every_property_name_has_a_set() -> None:
     assert "Ⓐ" in upper
     assert "ª" in lower
     assert not upper & lower
+
+
+@pytest.mark.parametrize("pattern", [r"\p{Script=Klingon}", r"[^\P{Line_Break}]"])
+def test_an_unknown_property_is_named_with_its_place(pattern: str) -> None:
+    """As what is no pattern of ECMA-262; of a known one that lacks data, see the next."""
+    with pytest.raises(PatternError, match=r"Klingon|Line_Break") as caught:
+        parse(pattern)
+    assert caught.value.position == pattern.lower().index(r"\p")
+
+
+def test_a_property_without_data_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the package that has data for it."""
+    monkeypatch.setitem(sys.modules, "regex", None)
+    monkeypatch.setattr(unicode, "find_spec", lambda _: None)
+    with pytest.raises(UnsupportedSchemaError, match="pip install regex"):
+        parse(r"\p{Script=Gothic}{3}")
 
 
 # -- other people's cases -------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 `ecma` is ECMA-262 with flag `u`, as JSON Schema wants it. The others are Go's RE2, Java's
 `java.util.regex` and Python's `re` with flag ASCII, in what schemas take from them: anchors, inline
-flags, names of groups and of character classes, classes within classes. What a dialect has besides
-(possessive quantifiers, comments, ...) is refused.
+flags, names of groups, properties and character classes, classes within classes. What a dialect has
+besides (possessive quantifiers, comments, ...) is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ class Dialect:
     line_end: what `.` leaves out. space: `\s`. anchors: the letters of `\A` (start), `\z` (end) and
     `\Z` (end) that it has. trailing: anchors that also hold before a line end that ends the text.
     inline_flags: whether `(?i)` stands for the rest of a group, and its letters. named: what begins
-    a named group beside `(?<`. properties: whether names of POSIX are properties, as in
-    `\p{Alnum}`. brackets: whether classes have `[:alnum:]`. operators: whether classes have `&&`
-    and classes within.
+    a named group beside `(?<`. letters: whether categories of one letter need no braces, as in
+    `\pL`. caret: whether `\p{^L}` is `\P{L}`. posix: whether names of POSIX are properties, as in
+    `\p{Alnum}`. scripts: what stands before the name of a script or another property, as in
+    `\p{IsLatin}`, None where scripts have no such names. brackets: whether classes have
+    `[:alnum:]`. operators: whether classes have `&&` and classes within.
     """
 
     name: str
@@ -33,7 +35,10 @@ class Dialect:
     trailing: str = ""
     inline_flags: str = ""
     named: tuple[str, ...] = ("<",)
-    properties: bool = False
+    letters: bool = False
+    caret: bool = False
+    posix: bool = False
+    scripts: str | None = None
     brackets: bool = False
     operators: bool = False
 
@@ -47,6 +52,9 @@ RE2 = Dialect(
     anchors="Az",
     inline_flags="imsU",
     named=("<", "P<"),
+    letters=True,
+    caret=True,
+    scripts="",
     brackets=True,
 )
 PYTHON = Dialect(
@@ -65,7 +73,9 @@ JAVA = Dialect(
     anchors="AZz",
     trailing="$Z",
     inline_flags="imsu",
-    properties=True,
+    letters=True,
+    posix=True,
+    scripts="Is",
     operators=True,
 )
 DIALECTS = {dialect.name: dialect for dialect in (ECMA, RE2, PYTHON, JAVA)}

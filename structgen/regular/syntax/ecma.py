@@ -90,17 +90,13 @@ def dialect_of(pattern: str) -> str:
         except PatternError:
             continue
         except UnsupportedSchemaError:
-            if dialect is ECMA and not _has_posix_property(pattern):
+            if dialect is ECMA:
                 break  # legal there
             continue
         except BudgetError:
             pass
         return dialect.name
     return ECMA.name
-
-
-_POSIX_NAMES = "Alnum|Blank|Cntrl|Digit|Graph|Print|Punct|Space|XDigit"  # not of ECMA-262
-_has_posix_property = re.compile(rf"\\[pP]\{{(?:{_POSIX_NAMES})\}}").search
 
 
 @lru_cache(maxsize=1024)

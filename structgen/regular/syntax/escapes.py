@@ -38,6 +38,7 @@ _FOREIGN_ESCAPES = {
     "N": "write [^\\n] for anything but a line feed",
     "X": "write . for one character",
 }
+_CATEGORIES = frozenset("CLMNPSZ")  # general categories of one letter
 _PLAIN_MEMBERS = re.compile(r"[^\\\[\]^&-]+(?=\])").match
 
 
@@ -128,24 +129,39 @@ class Reader:
         return ord(letter)
 
     def property(self, start: int, *, negated: bool) -> CharSet:
-        r"""The inside of `\p{...}`."""
+        r"""The rest of `\p{...}`, or of `\pL` where the dialect has it."""
         end = self.pattern.find("}", self.at)
-        if not self.take("{") or end < 0:
+        if end > 0 and self.take("{"):
+            name = self.pattern[self.at : end]
+            self.at = end + 1
+        elif self.dialect.letters and self.pattern[self.at : self.at + 1] in _CATEGORIES:
+            name = self.next()
+        else:
             raise self.error(r"'\p' without '{...}'", at=start, hint=r"as in \p{Lu}")
-        name = self.pattern[self.at : end]
-        self.at = end + 1
-        found = property_set(name)
-        if self.dialect.properties and name.lower() in POSIX:
-            found = POSIX[name.lower()]
-        if found is None:
-            what = rf"the property '\p{{{name}}}'"
-            hint = "use a general category, or spell the ranges out"
-            if needs_regex(name):
-                hint = "run: pip install regex, which has data for it; or spell the ranges out"
-            raise self.refusal(what, start, hint)
+        if self.dialect.caret and name.startswith("^"):
+            name, negated = name[1:], not negated
+        found = self.property_named(name, start)
         if self.surrogates:
             found = lone_surrogates.property_members(name, found)
         return ~found if negated else found
+
+    def property_named(self, name: str, start: int) -> CharSet:
+        """The set of a property; PatternError for an unknown one, a refusal for lack of data."""
+        if self.dialect.posix and name.lower() in POSIX:
+            return POSIX[name.lower()]
+        names = [name]
+        prefix = self.dialect.scripts
+        if prefix is not None and name.startswith(prefix):
+            names += [name[len(prefix) :], f"Script={name[len(prefix) :]}"]
+        for known in map(property_set, names):
+            if known is not None:
+                return known
+        what = rf"the property '\p{{{name}}}'"
+        if any(map(needs_regex, names)):
+            hint = "run: pip install regex, which has data for it; or spell the ranges out"
+            raise self.refusal(what, start, hint)
+        hint = r"\p{Lu}, \p{Script=Greek} and \p{Alphabetic} are some that are"
+        raise self.error(f"{what}, which is unknown", at=start, hint=hint)
 
     def hexadecimal(self, start: int, count: int) -> int:
         """Exactly `count` hexadecimal digits."""

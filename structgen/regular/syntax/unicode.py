@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -178,9 +179,10 @@ def _texts() -> list[tuple[int, str]]:
 
 
 def needs_regex(name: str) -> bool:
-    """Whether a property is one that only the package `regex` has data for."""
+    """Whether a property is unknown because the package `regex` is missing."""
     long = _SHORT_OF_REGEX.get(name, name)
-    return long in _OF_REGEX or name.partition("=")[0] in _SCRIPT_KEYS
+    of_regex = long in _OF_REGEX or name.partition("=")[0] in _SCRIPT_KEYS
+    return of_regex and find_spec("regex") is None
 
 
 @cache
