@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from structgen.regular.regex import Regex
 from structgen.regular.syntax.dialects import ECMA
+
+_IN_SLASHES = re.compile(r"/(\^.*|.*\$)/[dgimsuvy]*", re.DOTALL).fullmatch
 
 
 def parse(
@@ -13,3 +18,12 @@ def parse(
     from structgen.regular.syntax import ecma
 
     return ecma.parse(pattern, anchored=anchored, dialect=dialect, surrogates=surrogates)
+
+
+def within_slashes(pattern: Any) -> str:
+    """The pattern in one that is written as JavaScript writes it, `/^a$/i`; "" for any other.
+
+    Nothing matches such a pattern: the slashes stand before the start and behind the end.
+    """
+    found = _IN_SLASHES(pattern) if isinstance(pattern, str) else None
+    return found[1] if found else ""

@@ -17,6 +17,7 @@ from structgen.errors import StructgenError
 from structgen.regular.regex import matches
 from structgen.regular.syntax.dialects import AUTO, ECMA
 from structgen.regular.syntax.ecma import dialect_of, parse
+from structgen.regular.syntax.pattern import within_slashes
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.normal_form.combination import conjunction
@@ -413,16 +414,13 @@ def _patterns(visit: Visit) -> Iterator[tuple[str, str, str]]:
 
 
 def _anchors(_: Inspection, visit: Visit) -> Iterator[Advice]:
-    """Patterns that may match anywhere in the text."""
-    places = {visit.at("pattern"): visit.schema.get("pattern")}
-    patterns = visit.schema.get("patternProperties")
-    if isinstance(patterns, dict):
-        places |= {visit.at("patternProperties", text): text for text in patterns}
-    for pointer, text in places.items():
-        if isinstance(text, str) and not (
-            text.startswith(("^", r"\A")) or text.endswith(("$", r"\Z", r"\z"))
-        ):
-            keyword = "pattern" if text is visit.schema.get("pattern") else "patternProperties"
+    """Patterns that may match anywhere in the text, or between slashes, where nothing matches."""
+    for pointer, keyword, text in _patterns(visit):
+        inside = within_slashes(text)
+        if inside:
+            message = f"the slashes around {text!r} are characters to match: write {inside!r}"
+            yield Advice(pointer, keyword, "slashes", "warning", message)
+        elif not (text.startswith(("^", r"\A")) or text.endswith(("$", r"\Z", r"\z"))):
             message = f"the pattern {text!r} has no anchors: it may match anywhere in the text"
             yield Advice(pointer, keyword, "no anchors", "info", message)
 

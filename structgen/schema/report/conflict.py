@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from structgen.errors import BudgetError, StructgenError
+from structgen.regular.syntax.pattern import within_slashes
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import quoted
 from structgen.schema.references.metaschemas import DEFINITIONS, depth_of, subschemas
@@ -57,7 +58,9 @@ def in_words(parts: dict[str, Any]) -> str:
     listed = [f"{pointer} ({quoted(value)})" for pointer, value in parts.items()][:SHOWN]
     more = f", and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     verb = "exclude each other" if len(parts) > 1 else "leaves no value"
-    return f"{', '.join(listed)}{more} {verb}"
+    slip = next(filter(None, map(within_slashes, parts.values())), "")
+    meant = f"; patterns have no slashes around them: {slip!r}" if slip else ""
+    return f"{', '.join(listed)}{more} {verb}{meant}"
 
 
 class _Part(NamedTuple):

@@ -106,6 +106,12 @@ def test_many_parts_are_cut() -> None:
     assert len(caught.value.conflict) == 18
 
 
+def test_a_pattern_between_slashes_is_named() -> None:
+    """With the pattern that was meant."""
+    with pytest.raises(UnsatisfiableSchemaError, match=r"no slashes around them: '\^\[A-Z\]\$'"):
+        sg.JsonSchema({"type": "string", "pattern": "/^[A-Z]$/i"}).machine()
+
+
 def test_a_search_that_takes_too_long_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes all the same, and a limit around it stays in force."""
     monkeypatch.setattr(conflict, "MAX_WORK", 2 * conflict.TRY)

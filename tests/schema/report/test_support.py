@@ -73,6 +73,7 @@ SLIPS: list[tuple[str, str, Any]] = [
      {"$defs": {"b": {"type": "array", "items": {"$ref": "#/$defs/b"}}}}),
     ("unknown format", "#/format", {"type": "string", "format": "emial"}),
     ("no anchors", "#/pattern", {"type": "string", "pattern": "a+"}),
+    ("slashes", "#/pattern", {"type": "string", "pattern": "/^a+$/i"}),
     ("no anchors", "#/patternProperties/x",
      {"type": "object", "patternProperties": {"x": {"type": "string"}}}),
 ]  # fmt: skip
