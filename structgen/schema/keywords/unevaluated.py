@@ -43,6 +43,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
+from structgen.schema.normal_form.logic import are_tagged_apart
 from structgen.util.cancellation import checkpoint
 
 MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
@@ -74,12 +75,27 @@ def _evaluated_by_groups(
     """One choice: a group about the keys not evaluated in each conjunction of alternatives."""
     objects = []
     covers_keys = _key_coverage(alternatives)
-    for o in _closed_under_conjunction(alternatives, conjoin_objects, covers_keys, location):
-        groups = o.groups
-        if o.evaluated is not ANY:
-            groups = (*groups, PropertyGroup({}, ((complement(o.evaluated), child),)))
+    for o in _closed_under_conjunction(alternatives, _both, covers_keys, location):
+        groups = o.groups if o.evaluated is ANY else (*o.groups, _about_unevaluated(o, child))
         objects.append(replace(o, groups=groups))
     return (tuple(objects),)
+
+
+def _both(a: ObjectAlt, b: ObjectAlt) -> ObjectAlt | None:
+    """`conjoin_objects`, soon where a tag tells that it is empty."""
+    return None if are_tagged_apart(a, b) else conjoin_objects(a, b)
+
+
+def _about_unevaluated(o: ObjectAlt, child: Expr) -> PropertyGroup:
+    """A group about the keys that an alternative does not evaluate.
+
+    As `additionalProperties` makes it where they are all but names.
+    """
+    listed = members(o.evaluated)
+    named = {name for group in o.groups for name in group.named}
+    if listed is not None and named.issuperset(listed):
+        return PropertyGroup(dict.fromkeys(listed, TRUE), additional=child)
+    return PropertyGroup({}, ((complement(o.evaluated), child),))
 
 
 def _evaluated_by_clauses(choices: tuple[Choice, ...], child: Expr) -> tuple[Choice, ...] | None:

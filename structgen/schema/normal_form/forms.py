@@ -35,6 +35,7 @@ from typing import NamedTuple
 from structgen.regular.numbers.language import JSON_NUMBER
 from structgen.regular.regex import ANY, EMPTY, Regex
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin
+from structgen.schema.values import Value
 from structgen.util.cached import CachedHash, cached_attribute
 
 
@@ -100,7 +101,7 @@ class ObjectAlt:
     groups: all hold. required: keys that must come, in order. least, most: bounds on the number of
     members. clauses: all hold. evaluated: the keys that count as evaluated where this alternative
     holds; an annotation for `unevaluatedProperties`, no obligation. is_checked: whether it has been
-    seen that no required key is clearly without a value.
+    seen that no required key is clearly without a value. tags: what `logic` has found of these.
     """
 
     groups: tuple[PropertyGroup, ...] = ()
@@ -110,6 +111,7 @@ class ObjectAlt:
     clauses: tuple[Clause, ...] = ()
     evaluated: Regex = EMPTY
     is_checked: bool = False
+    tags: dict[str, frozenset[Value]] | None = field(default=None, init=False)
 
 
 class Contains(NamedTuple):

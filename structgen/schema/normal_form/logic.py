@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, islice, product
-from typing import Any
 
 from structgen.regular.infinite import members
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
@@ -57,6 +56,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
     PropertyGroup,
 )
+from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
 
 Negate = Callable[[Expr], Expr]  # gives the negation of an expression
@@ -251,12 +251,26 @@ def _are_tagged(forms: Sequence[NormalForm]) -> bool:
     objects = [form.objects[0] for form in forms if len(form.objects) == 1]
     if len(objects) < max(2, len(forms)) or any(form.has_more_than_objects for form in forms):
         return False
-    for key in objects[0].required:
-        tags: list[Any] = [allowed(object_child(o, key)) for o in objects if key in o.required]
-        whole = len(tags) == len(forms) and None not in tags
+    for key in _tags(objects[0]):
+        tags = [_tags(o)[key] for o in objects if key in _tags(o)]
+        whole = len(tags) == len(forms)
         if whole and sum(map(len, tags)) == len(frozenset().union(*tags)):
             return True
     return False
+
+
+def are_tagged_apart(a: ObjectAlt, b: ObjectAlt) -> bool:
+    """Whether a required key of both has constants in one that are none of those in the other."""
+    tags, others = _tags(a), _tags(b)
+    return any(key in others and tags[key].isdisjoint(others[key]) for key in tags)
+
+
+def _tags(o: ObjectAlt) -> dict[str, frozenset[Value]]:
+    """By required key whose value is one of some constants, these; found once."""
+    if o.tags is None:
+        listed = ((key, allowed(object_child(o, key))) for key in o.required)
+        o.tags = {key: values for key, values in listed if values is not None}
+    return o.tags
 
 
 def disjoint(a: NormalForm, b: NormalForm, peek: Peek, depth: int = MAX_DEPTH) -> bool:
@@ -304,6 +318,8 @@ def _arrays_differ(a: ArrayAlt, b: ArrayAlt, peek: Peek, depth: int) -> bool:
 def _objects_differ(a: ObjectAlt, b: ObjectAlt, peek: Peek, depth: int) -> bool:
     least = max(a.least, b.least, len({*a.required, *b.required}))
     if any(o.most is not None and o.most < least for o in (a, b)):
+        return True
+    if are_tagged_apart(a, b):
         return True
     keys = dict.fromkeys((*a.required, *b.required))
     return any(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from structgen.regular.numbers.set_operations import multiples
 from structgen.regular.regex import EMPTY
 from structgen.schema.normal_form.costs import Costs
-from structgen.schema.normal_form.expressions import Expr, Values, allowed, conjoin
+from structgen.schema.normal_form.expressions import TRUE, Expr, Values, allowed, conjoin
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.normal_form.listings import is_listing
 from structgen.schema.values import Value, value_of
@@ -81,10 +81,8 @@ class DecidingValues:
                     left.update({i: None}) if not satisfied else left.pop(i)
             by_outcome.setdefault(tuple(sorted(left)), set()).add(value)
         if listed is None:
-            yield (
-                tuple(others),
-                conjoin(child, costs.negation(costs.one_of(self.mentioned))),
-            )
+            none_of_them = costs.negation(costs.one_of(self.mentioned)) if self.mentioned else TRUE
+            yield tuple(others), conjoin(child, none_of_them)
         for outcome, values in by_outcome.items():
             fitting = costs.one_of(frozenset(values))
             yield outcome, fitting if exact else conjoin(child, fitting)

@@ -234,15 +234,20 @@ class QuickCheck:
     ) -> DecidingValues | None:
         """The values of a key that decide about some clauses; None if anything else does, too."""
         numbers = self._few_numbers(self._matcher.child(key))
-        found = []
+        found: list[list[Fitting]] = []
         for clause in pending:
-            fitting = [self._fitting(expr) for expr in clause.satisfiers]
-            if numbers is not None:
-                some = (self._among(key, expr, numbers) for expr in clause.satisfiers)
-                fitting = [None if x is None else Fitting(x, frozenset()) for x in some]
-            if clause.universals or None in fitting:
+            if clause.universals:
                 return None
-            found.append([f for f in fitting if f is not None])
+            found.append([])
+            for expr in clause.satisfiers:
+                fitting = self._fitting(expr)
+                if numbers is not None:
+                    some = self._among(key, expr, numbers)
+                    fitting = None if some is None else Fitting(some, frozenset())
+                if fitting is not None:
+                    found[-1].append(fitting)
+                elif self._may_fit(key, expr):
+                    return None
         return DecidingValues(found, numbers) if found else None
 
     def ways_by_tag(

@@ -27,7 +27,7 @@ from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.machine.lexemes import ScalarLanguages, value_start
 from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form import alternatives as alternatives_module
-from structgen.schema.normal_form import combination
+from structgen.schema.normal_form import combination, logic
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.quick_check import QuickCheck
@@ -326,6 +326,20 @@ CASES: dict[str, tuple[Any, list[Any]]] = {
             for key in ("b0", "yes", "no", "one", "two")
         ],
     ),
+    "constants beside a condition that none of them fits": (
+        {
+            "properties": {"k": {"type": "string", "enum": LETTERS[:8]}},
+            "required": ["k"],
+            "allOf": [
+                {"if": {"properties": {"k": WHOLE}}, "else": {"anyOf": EITHER[0]["anyOf"]}},
+                *(
+                    {"if": {"properties": {"k": {"const": x}}}, "then": {"required": [f"r{x}"]}}
+                    for x in LETTERS[:8]
+                ),
+            ],
+        },
+        [{"k": "b", "rb": 1, "id0": 1}, {"k": "b", "id0": 1}, {"k": "b", "rb": 1}, {"k": 1}],
+    ),
     "conditions on two members, each about the other": (
         {**on("a"), "required": ["b"], "allOf": EACH_OTHER},
         [
@@ -463,14 +477,16 @@ def test_branches_that_a_value_misses_are_told_by_what_it_fits(layout: int, spel
         assert odd or accepted == decide(text.encode())
 
 
-def calls_of(owner: type, name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """The arguments of all calls of a method from now on."""
+def calls_of(
+    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch, *, is_method: bool = True
+) -> list[tuple[Any, ...]]:
+    """The arguments of all calls of a method, or function, from now on."""
     calls: list[tuple[Any, ...]] = []
-    method = getattr(owner, name)
+    called = getattr(owner, name)
 
-    def noted(self: Any, *arguments: Any) -> Any:
-        calls.append(arguments)
-        return method(self, *arguments)
+    def noted(*arguments: Any) -> Any:
+        calls.append(arguments[is_method:])
+        return called(*arguments)
 
     monkeypatch.setattr(owner, name, noted)
     return calls
@@ -556,6 +572,54 @@ def test_work_for_a_key_does_not_grow_with_unions_about_others(
     constraint.advance_bytes(constraint.start, b'{"use3":true,"path3":"x","use9":true,"path9":"y"}')
     assert searched
     assert max(len(at.open_clauses) for at, *_ in searched) <= 3
+
+
+def test_names_that_branches_evaluate_close_an_object_as_names() -> None:
+    """As `additionalProperties` closes it: no key is read against a pattern."""
+    own: list[Any] = [{"properties": {f"a{i}": WHOLE, "kind": {"const": i}}} for i in range(3)]
+    own = [{**branch, "required": ["kind"]} for branch in own]
+    schema = {"properties": {"b": TEXT}, "oneOf": own, "unevaluatedProperties": False}
+    objects = objects_of({"type": "object", **schema})
+    assert len(objects) == len(own)
+    assert not any(group.patterns for o in objects for group in o.groups)
+
+
+def test_a_tag_tells_branches_apart_before_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is looked at inside of other members, although there are several tags."""
+    compared = calls_of(logic, "_exclude", monkeypatch, is_method=False)
+    inner: Any = {"type": "object", "properties": {"x": {"type": "object", "required": ["y"]}}}
+    branches: list[Any] = [
+        {
+            "type": "object",
+            "properties": {"spec": {**inner, "required": [f"x{i}"]}, "kind": {"const": kind}},
+            "required": ["spec", "kind"],
+        }
+        for i in range(4)
+        for kind in (2 * i, 2 * i + 1)
+    ]
+    pairs = [{"anyOf": [*pair]} for pair in zip(branches[::2], branches[1::2], strict=True)]
+    assert len(objects_of({"type": "object", "oneOf": pairs})) == 8
+    assert not compared
+
+
+def test_what_no_constant_fits_does_not_keep_constants_from_deciding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The values of a tag have one outcome each, whatever else conditions ask that cannot be."""
+    found: list[Any] = []
+    decide = QuickCheck.values_that_decide
+
+    def noted(self: QuickCheck, pending: Any, key: str) -> Any:
+        decided = decide(self, pending, key)
+        found.extend([decided] if key == "k" else ())
+        return decided
+
+    monkeypatch.setattr(QuickCheck, "values_that_decide", noted)
+    schema = CASES["constants beside a condition that none of them fits"][0]
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    constraint.advance_bytes(constraint.start, b'{"k":"b"')
+    assert found
+    assert None not in found
 
 
 def bundles(count: int) -> Any:
