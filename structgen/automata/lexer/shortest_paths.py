@@ -21,6 +21,7 @@ _STAND_IN = chr(STAND_IN)  # the first of those that stand in for unpaired surro
 
 # Bytes in the order in which ties are broken: the most readable first.
 ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
+RANK = {byte: i for i, byte in enumerate(ORDER)}
 
 
 class Ending(NamedTuple):
@@ -54,7 +55,7 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
     if direct is not None:
         yield direct
         return
-    order = [byte for byte in ORDER if byte in alphabet]
+    backwards = [byte for byte in reversed(ORDER) if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
     queue = deque([state])
@@ -80,7 +81,10 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
         row = row_of(here)
         if row.accept is not None:
             yield from _fresh(Ending(row.accept, path, early=True), seen)
-        for byte in order:
+        targets = [*map(row.targets.__getitem__, backwards)]
+        # for each target the most readable byte that leads to it, which comes last
+        leading = dict(zip(map(id, targets), backwards, strict=True))
+        for byte in sorted(leading.values(), key=RANK.__getitem__):
             target, begun = row.targets[byte], path + bytes((byte,))
             if isinstance(target, End):
                 if target.terminal not in seen:
