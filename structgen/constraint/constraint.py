@@ -121,6 +121,14 @@ class Constraint:
         """Itself: states belong to one constraint, and hosts copy requests that share it."""
         return self
 
+    def __copy__(self) -> Constraint:
+        """Itself, as a deep copy is."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it was compiled from; its states, other than `start`, stay behind."""
+        return constraint_of, (self.spec, self.vocabulary, self.max_bytes)
+
     @cached_attribute
     def spec(self) -> Spec:
         """What it was compiled from."""

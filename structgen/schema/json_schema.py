@@ -179,6 +179,10 @@ class JsonSchema(MachineSpec):
             "documents": self._documents,
         }
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is saved: a registry may hold functions, which cannot be."""
+        return JsonSchema.from_json, (self.to_json(),)
+
     @cached_attribute
     def _documents(self) -> dict[str, Any]:
         """The documents that references may lead to, by URI; retrieved once."""

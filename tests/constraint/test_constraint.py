@@ -6,12 +6,15 @@ the others with parsers that know nothing of this project.
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+import referencing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -178,3 +181,24 @@ def test_threads_may_share_a_constraint(schema: Any) -> None:
     """Four threads that start together see what each would see alone."""
     spec, vocabulary, _ = compiled(schema, Random(1))
     laws.threads_agree(lambda: sg.compile(spec, vocabulary), seeds=range(4))
+
+
+PICKLED = [
+    sg.JsonSchema(SCHEMAS[5], closed=True, whitespace="compact"),
+    sg.JsonSchema({"$ref": "urn:a"}, registry=referencing.Registry().with_resource(
+        "urn:a", referencing.jsonschema.DRAFT202012.create_resource({"type": "integer"})
+    )),
+    sg.Regex("(a|é)+b"),
+    sg.Lark('start: "a" start? "b"'),
+    sg.sequence("a", sg.JsonSchema({"type": "object"})),
+    sg.all_of(sg.Regex("a*"), sg.filters.length(at_least=2, unit="tokens")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", PICKLED, ids=lambda spec: type(spec).__name__)
+def test_a_pickled_constraint_is_compiled_again(spec: Any) -> None:
+    """It behaves as the one that was pickled; copies in one process are the constraint itself."""
+    constraint = sg.compile(spec, sg.Vocabulary([*BYTES, b"<end>"], eos_ids=[256]))
+    laws.walk(constraint, Random(1), 6)
+    laws.same_behaviour(pickle.loads(pickle.dumps(constraint)), constraint, Random(1))
+    assert copy.copy(constraint) is copy.deepcopy(constraint) is constraint

@@ -89,6 +89,28 @@ def test_long_texts_are_completed(spec: Any, text: str | None) -> None:
     assert constraint.is_accepting(constraint.advance_bytes(constraint.start, found))
 
 
+FEW_OR_MANY: list[dict[str, Any]] = [
+    {"if": {"properties": {"a": {"maxLength": 10**8}}}, "then": {"required": ["b"]}},
+    {"not": {"properties": {"a": {"const": 1}, "b": {"maxLength": 10**8}}, "required": ["a"]}},
+    {"oneOf": [{"properties": {"a": {"maxLength": 10**8}}}, {"required": ["b"]}]},
+    {"properties": {"a": {"type": "string", "minLength": 10**8}}},
+]
+
+
+@pytest.mark.parametrize("schema", FEW_OR_MANY, ids=json.dumps)
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_what_is_too_long_to_write_is_not_written_where_it_need_not_be(
+    schema: dict[str, Any], order: str
+) -> None:
+    """A string of 10 ** 8 characters is one way to go on; there are others."""
+    constraint = compiled(sg.JsonSchema({"type": "object", **schema}, property_order=order))
+    for begun in (b"", b"{", b'{"'):
+        state = constraint.advance_bytes(constraint.start, begun)
+        found = constraint.shortest_completion(state)
+        assert len(found) < 40
+        assert constraint.is_accepting(constraint.advance_bytes(state, found))
+
+
 def test_what_takes_too_long_is_refused_at_first() -> None:
     """Whether an odd number of letters comes an even number of times: 2 ** 20 states.
 

@@ -24,8 +24,9 @@ from structgen.automata.lexer.lexer import LexState, Row, Text
 from structgen.automata.lexer.shortest_paths import ends
 from structgen.errors import BudgetError
 from structgen.regular.expressions.nodes import Alt, And
+from structgen.regular.expressions.search import MAX_LENGTH
 from structgen.regular.numbers.language import constraints_of
-from structgen.regular.regex import EMPTY, Regex, matches, readable, shortest
+from structgen.regular.regex import EMPTY, Regex, matches, min_length, readable, shortest
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, children_of
 from structgen.schema.normal_form.progress import CostOf
@@ -304,10 +305,16 @@ def _digits(language: Regex) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _quoted(language: Regex) -> int | None:
-    """Bytes of the shortest JSON string whose content is in the language."""
-    word = shortest(language)
-    if word is None:
+    """Bytes of the shortest JSON string whose content is in the language.
+
+    At least so many where it is too long to be written: any other value is shorter then.
+    """
+    length = min_length(language)
+    if length is None:
         return None
+    if length > MAX_LENGTH:
+        return length + len('""')
+    word = shortest(language) or ""
     size = len(json.dumps(word, ensure_ascii=False).encode())
     if size == len(word) + 2:
         return size  # one byte for each of the fewest characters
