@@ -260,11 +260,13 @@ class Completions:
             return refused, DEAD
         ties = itertools.count()
         queue = [(len(refused.path), next(ties), b"", position)]
+        # before a string, nothing but its quote leads there; within one, a quote ends it
+        first = b'"' if refused.path[:1] == b'"' != refused.path else ORDER
         for _ in range(MAX_TRIED):
             if not queue:
                 break
             _, _, path, at = heapq.heappop(queue)
-            for byte in ORDER:
+            for byte in ORDER if path else first:
                 after = self._engine.run(at, bytes((byte,)))[0] if byte in self._alphabet else DEAD
                 more = None if after < 0 else self._ending(after >> 32, refused.terminal)
                 if more is None:

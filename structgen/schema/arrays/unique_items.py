@@ -73,10 +73,15 @@ class UniqueItemsMatcher(ContainsMatcher):
     @cached_attribute
     def may_compare_texts(self) -> bool:
         """See `ArrayMatcher`: strings are never used up, and at most one item has to come."""
-        if self.alt.contains or self.alt.least > 1:
+        if self.alt.least > 1 or not self._counts_at_most_one:
             return False
         strings = (form.string for form in self._item_forms)
         return all(every_prefix_is_infinite(s) or scarce_from(s) for s in strings)
+
+    @cached_attribute
+    def _counts_at_most_one(self) -> bool:
+        """Whether at most one item is counted, and that is done where it is observed."""
+        return not self.alt.contains or (len(self.alt.contains) == 1 and self._never_used_up)
 
     @cached_attribute
     def _scarce_length(self) -> int:
@@ -125,8 +130,16 @@ class UniqueItemsMatcher(ContainsMatcher):
 
     @cached_attribute
     def _never_used_up(self) -> bool:
-        """Whether each item has values left, whatever has been read."""
-        return not self.alt.contains and all(map(self._has_values_left, range(self.alt.prefix + 1)))
+        """Whether each item has values left, whatever has been read.
+
+        Counted ones have where each that comes is observed: none was read until one is enough.
+        """
+        seen_once = self._is_observed and all(
+            c.start == 0 and c.least < 2 for c in self.alt.contains
+        )
+        if self.alt.contains and not seen_once:
+            return False
+        return all(map(self._has_values_left, range(self.alt.prefix + 1)))
 
     def _has_values_left(self, index: int) -> bool:
         """Whether an item has more values than can have been read, if all others can, too."""
@@ -138,6 +151,11 @@ class UniqueItemsMatcher(ContainsMatcher):
 
     def transitions(self, at: ItemProgress) -> list[Transition]:  # type: ignore[override]
         """See `ArrayMatcher.transitions`."""
+        if self.alt.contains and self._never_used_up:
+            child, after, observed = self._observing(at)
+            new, *counted = (self._different_from(x, at.values) for x in (child, *observed))
+            after = after._replace(texts_compared=at.texts_compared)
+            return [Transition(new, after, tuple(counted))]
         found = []
         for child, counts in self.choices(at.read, at.counts):
             values = at.values if self.collects_values(at) else frozenset()
@@ -166,10 +184,9 @@ class UniqueItemsMatcher(ContainsMatcher):
     def _values_suffice(self, at: ItemProgress) -> bool:
         """Whether the items still to come can have values that all differ."""
         if at not in self._values_suffice_at:
-            simple = not at.values and all(len(found) < 2 for found in self._sequences(at))
-            fits = simple or any(
-                _can_all_differ(domains, at.values) for domains in self._domains(at)
-            )
+            fits = self._never_used_up
+            fits = fits or (not at.values and all(len(found) < 2 for found in self._sequences(at)))
+            fits = fits or any(_can_all_differ(domains, at.values) for domains in self._domains(at))
             self._values_suffice_at[at] = fits
         return self._values_suffice_at[at]
 

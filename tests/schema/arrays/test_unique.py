@@ -180,6 +180,8 @@ FLAG = {"prefixItems": [{"type": "boolean"}]}
         ({"items": {"type": "array", "items": OPEN}}, b'[[{"a": "ab"}], [{"a": "abc'),
         ({"items": {"type": ["string", "object"]}, "minItems": 2, "maxItems": 2}, b'["ab", "abc'),
         ({"items": TEXT} | FLAG, b'[true, "ab", "abc'),
+        ({"items": TEXT, "contains": {"const": "a"}}, b'["ab", "abc'),
+        ({"contains": {"pattern": "^a"}}, b'["ab", 1, {"a": 1}, "abc'),
     ],
 )
 def test_what_a_mask_asks_python_for_does_not_grow_with_the_tokens(

@@ -62,7 +62,12 @@ def test_items_differ_however_they_are_spelled(
 
 @pytest.mark.parametrize(
     ("more", "by_text"),
-    [({}, True), ({"minItems": 2}, False), ({"contains": {"minLength": 2}}, False)],
+    [
+        ({}, True),
+        ({"minItems": 2}, False),
+        ({"contains": {"minLength": 2}}, True),
+        ({"contains": {"minLength": 2}, "minContains": 2}, False),
+    ],
 )
 def test_items_are_told_apart_by_text_where_nothing_else_is_asked(
     more: dict[str, Any], by_text: bool
@@ -137,3 +142,33 @@ def test_no_text_is_begun_that_all_its_ends_are_taken_of(
         assert (at >= 0) == (first + last not in taken)
         if at >= 0:
             assert decide(before + text + constraint.shortest_completion(at))
+
+
+FOUND: list[dict[str, Any]] = [  # an item that must come, too
+    {"contains": {"const": "a"}, "items": {"type": "string"}},
+    {"contains": {"enum": ["a", "b"]}, "items": {"pattern": "^(a|b.*)$"}},
+    {"contains": {"enum": [None, "a"]}, "items": {"not": {"type": "integer"}}},
+    {"contains": {"pattern": "^a"}, "minItems": 1, "prefixItems": [{"enum": ["a", "b"]}]},
+    {
+        "contains": {"const": "a"},
+        "allOf": [{"contains": {"minLength": 2}}, {"contains": {"const": [0]}}],
+    },
+]
+FOUND_VALUES = st.sampled_from(["", "a", "b", "ab", "bb", None, 0.5, [0], [1]])
+
+
+@pytest.mark.parametrize("array", FOUND, ids=json.dumps)
+@given(items=st.lists(FOUND_VALUES, max_size=5), cut=st.integers(0, 30))
+def test_one_of_items_that_differ_must_be_found(
+    array: dict[str, Any], items: list[Any], cut: int
+) -> None:
+    """What has come is known when it is found, and whatever has come, the text can be finished."""
+    schema = {"type": "array", "uniqueItems": True} | array
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any", whitespace="any"), BYTES)
+    decide = json_decider(schema)
+    text = json.dumps(items).encode()
+    state = constraint.advance_bytes(constraint.start, text)
+    assert constraint.is_accepting(state) == decide(text)
+    state = constraint.advance_bytes(constraint.start, text[:cut])
+    if state != sg.DEAD:
+        assert decide(text[:cut] + constraint.shortest_completion(state))
