@@ -14,8 +14,9 @@ from structgen.regular.syntax.dialects import AUTO
 from structgen.regular.syntax.dialects import NAMES as PATTERNS
 from structgen.schema.closing import closed
 from structgen.schema.references.draft3 import DRAFT_4, as_draft_4, is_draft_3
+from structgen.schema.references.metaschemas import lists_items
 from structgen.schema.references.openapi import with_null
-from structgen.schema.references.vocabularies import openapi_dialect
+from structgen.schema.references.vocabularies import DRAFTS, openapi_dialect
 from structgen.schema.values import dumps, holds_written, loads
 from structgen.spec.base import ANY_BYTE, MachineSpec
 from structgen.util.cached import cached_attribute
@@ -49,6 +50,7 @@ _KINDS = (
     ("whitespace", str, '"bounded", "compact", "indented", "any", or a pattern'),
     ("closed", bool, "True or False"),
 )
+_DRAFT_2019 = next(uri for uri, draft in DRAFTS.items() if draft == 2019)
 _LAYOUT = ("property_order", "whitespace", "spelling", "escapes")
 _SPACE = frozenset(b" \t\n\r")
 _CLOSING = {"object": b"}", "array": b"]", "string": b'"'}  # last bytes of values of a type
@@ -114,6 +116,8 @@ class JsonSchema(MachineSpec):
         early = openapi_dialect(self.schema)
         if early is not None and early.has_nullable and "$schema" not in self.schema:
             object.__setattr__(self, "schema", {"$schema": DRAFT_4, **with_null(self.schema)})
+        elif lists_items(self.schema):
+            object.__setattr__(self, "schema", {"$schema": _DRAFT_2019, **self.schema})
         if self.closed:
             object.__setattr__(self, "schema", closed(self.schema))
 

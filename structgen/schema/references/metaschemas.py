@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
@@ -41,6 +42,8 @@ SUBSCHEMA_KEYWORDS = (
     *((keyword, _NAMED, 2019, 2020) for keyword in ("dependentSchemas", "$defs")),
     *((keyword, _NAMED, 4, 2019) for keyword in ("definitions", "dependencies")),
 )
+_LATER = frozenset(("prefixItems", "$dynamicRef", "$dynamicAnchor"))  # keywords of 2020-12 alone
+MAX_SUBSCHEMAS = 1 << 16  # that are looked at; a schema may hold itself
 
 
 @cache
@@ -99,6 +102,30 @@ def subschemas(schema: dict[str, Any], draft: int) -> Iterator[tuple[tuple[str |
         elif depth == 2:
             inner = enumerate(value) if isinstance(value, list) else value.items()
             yield from (((keyword, step), v) for step, v in inner if _is_schema(v))
+
+
+def lists_items(schema: Any) -> bool:
+    """Whether a schema that names no draft has a list in `items`, as drafts up to 2019-09 have.
+
+    Not where it has a keyword that only draft 2020-12 knows.
+    """
+    shapes = subschema_keywords(2019)
+    todo, found = [schema], False
+    for at in islice(todo, MAX_SUBSCHEMAS):  # which grows
+        if not isinstance(at, dict) or "$schema" in at:
+            continue
+        if not _LATER.isdisjoint(at):
+            return False
+        for keyword, value in at.items():
+            shape = shapes.get(keyword)
+            if shape is None:
+                continue
+            if isinstance(value, list):
+                found = found or keyword == "items"
+                todo += value if shape.listed else ()
+            elif isinstance(value, dict):
+                todo += value.values() if shape.mapped else (value,)
+    return found
 
 
 def depth_of(keyword: str, value: Any, draft: int) -> int:

@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 from structgen.errors import MisspeltKeywordWarning, NoKeywordWarning, SpecError
 from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
-from structgen.schema.references.metaschemas import subschema_keywords
+from structgen.schema.references.metaschemas import MAX_SUBSCHEMAS, subschema_keywords
 from structgen.schema.references.vocabularies import stated_draft
 from structgen.spec.base import Spec
 from structgen.util.callers import outside
 from structgen.util.json_pointer import pointer_to
 
 PRIVATE = ("x-", "_", "@", "#", "//")  # how names begin that are not meant as keywords
-MAX_SUBSCHEMAS = 1 << 16  # that are looked at; a schema may hold itself
 SHORTEST = 4  # letters of a keyword that a name may be a misspelling of
 SIMILAR = 0.8  # difflib's ratio from which on two names are taken for the same word
 CLEARLY = 0.85  # the same for names that compiling warns of: "form" and "constraints" are too far

@@ -730,3 +730,36 @@ def test_a_spec_written_as_json_keeps_the_drafts_of_its_documents() -> None:
         again = sg.JsonSchema.from_json(json.loads(json.dumps(spec.to_json())))
         verdicts = [accepts(sg.compile(s, BYTES), "long") for s in (spec, again)]
         assert verdicts == [resource == DRAFT7.create_resource(contents) or draft == 7] * 2
+
+
+TUPLE = {"type": "array", "items": [STRING, INTEGER], "additionalItems": False, "minItems": 2}
+LISTED = [
+    TUPLE,
+    {"properties": {"a": TUPLE, "items": INTEGER}, "unevaluatedProperties": False},
+    {"anyOf": [{"items": [{"$anchor": "s", "type": "string"}]}, {"items": {"$ref": "#s"}}]},
+]
+LISTED_VALUES: list[Any] = [
+    ["a", 1], ["a"], [1, 1], ["a", 1, 1], ["a", "b"], {"a": ["a", 1]}, {"a": [1]}, {"items": 1},
+    {"items": "a"}, {"b": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", LISTED, ids=json.dumps)
+def test_a_list_in_items_says_that_a_schema_is_of_draft_2019_09(schema: dict[str, Any]) -> None:
+    """Where it names no draft, and has nothing of a later one."""
+    constraint = compiled(schema)
+    decide = json_decider(schema, draft=2019)
+    for value in LISTED_VALUES:
+        assert accepts(constraint, value) == decide(json.dumps(value).encode()), value
+    with pytest.raises(sg.errors.ValidationError, match="`type` at #/items/1"):
+        sg.check(TUPLE, ["a", "b"])
+
+
+def test_a_list_that_is_no_keyword_says_nothing_of_the_draft() -> None:
+    """As in a default; and a schema of draft 2020-12 may have none."""
+    assert sg.JsonSchema({"default": {"items": [1]}, "prefixItems": [{}]}).schema.keys() == {
+        "default", "prefixItems"
+    }  # fmt: skip
+    for schema in ({"prefixItems": [{}], "items": [{}]}, dialled({"items": [{}]}, 2020)):
+        with pytest.raises(SpecError, match="'items' is an array of schemas"):
+            compiled(schema)

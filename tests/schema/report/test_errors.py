@@ -33,7 +33,7 @@ BROKEN: list[tuple[type[StructgenError], str, Any]] = [
     (SpecError, "#/properties/a", {"properties": {"a": 5}}),
     (SpecError, "#/anyOf", {"anyOf": []}),
     (SpecError, "#/allOf/1", {"allOf": [{}, "x"]}),
-    (SpecError, "#/items", {"items": [{}]}),
+    (SpecError, "#/items", {"prefixItems": [{}], "items": [{}]}),
     (SpecError, "#/$ref", {"$ref": 1}),
     (SpecError, "#/$schema", {"$schema": 7}),
     (DanglingReferenceError, "#/items/$ref", {"items": {"$ref": "#/$defs/gone"}}),
