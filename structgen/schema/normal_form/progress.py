@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from structgen.schema.normal_form.clause_groups import Clauses
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.forms import Clause, ForAll, is_pattern_exists
-from structgen.util.cached import CachedHash, cached_attribute
+from structgen.schema.normal_form.forms import Clause, ForAll
+from structgen.util.cached import CachedHash
 
 #: Fewest bytes of a value that fits an expression, None if there is none.
 CostOf = Callable[[Expr], int | None]
@@ -55,20 +56,6 @@ class PendingClause(NamedTuple):
                 literal.child,
                 self._replace(rest=Clause((*self.rest, literal)), universals=others),
             )
-
-
-class Clauses(CachedHash, tuple[Clause, ...]):  # noqa: SLOT001  has a dictionary
-    """A conjunction of clauses: all must hold."""
-
-    @cached_attribute
-    def names(self) -> frozenset[str]:
-        """The keys that they name."""
-        return frozenset([key for clause in self for key in clause.by_key])
-
-    @cached_attribute
-    def are_about_names_only(self) -> bool:
-        """Whether none has an `Exists` about a language of keys."""
-        return not any(is_pattern_exists(literal) for clause in self for literal in clause)
 
 
 class _ObjectProgress(NamedTuple):

@@ -1,11 +1,10 @@
-"""The open clauses of an object by the keys that they are about, and in groups that share none."""
+"""The open clauses of an object by the keys that they are about."""
 
 from __future__ import annotations
 
+from structgen.schema.normal_form.clause_groups import Clauses
 from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.normal_form.forms import Clause, ForAll
-from structgen.schema.normal_form.progress import Clauses
-from structgen.util.cached import cached_attribute
 
 Allowed = dict[str | None, bool]  # by key: whether it may come next; None: a key no clause is about
 
@@ -27,13 +26,12 @@ class ClauseIndex:
     """The open clauses of an object by the keys that they are about, with a cache of answers.
 
     by_pattern: clauses about languages of keys. need_member: clauses that leaving a key out does
-    not satisfy. universal: the keys that a `ForAll` names.
-    asked: by key, what clauses of one literal ask of the member that must come.
-    allowed: by what has been read of these, what `QuickCheck.surely_allows` found out.
+    not satisfy. universal: the keys that a `ForAll` names. asked: by key, what clauses of one
+    literal ask of the member that must come. allowed: by what has been read of these, what
+    `QuickCheck.surely_allows` found out.
     """
 
     def __init__(self, clauses: Clauses, omissions: Omissions) -> None:
-        self._clauses = clauses
         self.by_key: dict[str, list[Clause]] = {}
         for clause in clauses:
             for key in clause.by_key:
@@ -46,31 +44,3 @@ class ClauseIndex:
             if len(clause) == 1 and isinstance(clause[0].keys, str) and not omissions[clause]:
                 self.asked.setdefault(clause[0].keys, []).append(clause[0].child)
         self.allowed: dict[int | frozenset[str], Allowed] = {}
-
-    @cached_attribute
-    def groups(self) -> list[Clauses]:
-        """The clauses in groups that share no keys; all in one where some are about languages.
-
-        How those of a group are satisfied is of no matter for others, unless members are counted.
-        """
-        if self.by_pattern:
-            return [self._clauses]
-        number: dict[Clause, int] = {}  # of its group
-        seen: set[str] = set()
-        for i, first in enumerate(self._clauses):
-            todo = [] if first in number else [first]
-            for clause in todo:  # grows
-                number[clause] = i
-                for key in clause.by_key:
-                    if key not in seen:
-                        seen.add(key)
-                        todo += [c for c in self.by_key[key] if c not in number]
-        together: dict[int, list[Clause]] = {}
-        for clause in self._clauses:
-            together.setdefault(number[clause], []).append(clause)
-        return [self._clauses] if len(together) == 1 else [*map(Clauses, together.values())]
-
-    @cached_attribute
-    def group_of(self) -> dict[str, Clauses]:
-        """By key, the group of the clauses about it."""
-        return {key: group for group in self.groups for key in group.names}

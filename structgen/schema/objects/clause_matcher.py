@@ -17,12 +17,12 @@ from structgen.errors import BudgetError
 from structgen.regular.infinite import is_infinite, is_single, members
 from structgen.regular.regex import EMPTY, Regex, complement, intersect, words
 from structgen.regular.words import is_spellable
+from structgen.schema.normal_form.clause_groups import Clauses
 from structgen.schema.normal_form.expressions import FALSE, Expr, conjoin, contradictory
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, ForAll, Literal, ObjectAlt, is_pattern_exists
 from structgen.schema.normal_form.logic import matches_key, object_child
 from structgen.schema.normal_form.progress import (
-    Clauses,
     CostOf,
     PendingClause,
     Progress,
@@ -65,6 +65,7 @@ class ClauseMatcher(ObjectMatcher):
             self.names = tuple(dict.fromkeys((*self.names, *sorted(self._clause_keys))))
             self._index = {name: i for i, name in enumerate(self.names)}
         self._finishable: dict[Progress, bool] = {}  # see `_can_finish`
+        self._omitting: dict[Clauses, bool] = {}  # see `_omits_enough`
         self._least_known: dict[tuple[Progress, int | None], Sizes | None] = {}
         #: literals by which an object could be finished, by progress and by what has been read
         self._ways: dict[Progress, frozenset[Literal]] = {}
@@ -313,7 +314,7 @@ class ClauseMatcher(ObjectMatcher):
         """See `ObjectMatcher.resolve`."""
         if not at.pending:
             return at
-        left = list(at.open_clauses)
+        left: list[Clause] = []
         start = 0  # of what was observed for this clause
         for p in at.pending:
             end = start + len(p.satisfiers) + len(p.universals)
@@ -321,7 +322,7 @@ class ClauseMatcher(ObjectMatcher):
             start = end
             if clause is not None:
                 left.append(clause)
-        return at.with_open_clauses(dict.fromkeys(left))
+        return at.with_open_clauses(at.open_clauses.changed((), left))
 
     def reduced(self, at: Progress) -> ObjectMatcher:
         """See `ObjectMatcher.reduced`: one made for just the clauses that are still open."""
@@ -374,9 +375,12 @@ class ClauseMatcher(ObjectMatcher):
 
     def _allows(self, at: Progress, key: str) -> bool:
         """Whether `key` may come next; transitions are searched only if no quick check says so."""
-        if not self._may_come(at, key):
+        if not self._fits_order(at, key):
             return False
-        surely = not self.is_bounded and self._quick_check.surely_allows(at, key)
+        near = self._quick_check.beside(at, key)
+        if self._quick_check.surely_refuses(near, key):
+            return False
+        surely = not self.is_bounded and self._quick_check.surely_allows(near, key)
         return surely or bool(self.transitions(at, key))
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
@@ -459,17 +463,15 @@ class ClauseMatcher(ObjectMatcher):
         The object can be finished if it can be for each group.
         """
         groups = self._quick_check.groups(at)
-        if len(groups) < 2:
-            return [at]
-        found = []
-        for clauses in groups:
-            position = at.position
-            if self.declared:  # that of the first of the keys to come
-                end = len(self.names)
-                ahead = (i for i in map(self.position, clauses.names) if i >= position)
-                position = min(ahead, default=end)
-            found.append(Progress(position, at.seen & clauses.names, 0, clauses))
-        return found
+        return [at] if len(groups) < 2 else [self._part(at, group) for group in groups]
+
+    def _part(self, at: Progress, group: Clauses) -> Progress:
+        """The progress for one group of open clauses."""
+        position = at.position
+        if self.declared:  # that of the first of the keys to come
+            ahead = (i for i in map(self.position, group.names) if i >= position)
+            position = min(ahead, default=len(self.names))
+        return Progress(position, at.seen & group.names, 0, group)
 
     def _keys_of(self, at: Progress) -> frozenset[str]:
         """The keys that open clauses are about: named, or required and in a language of theirs."""
@@ -510,35 +512,35 @@ class ClauseMatcher(ObjectMatcher):
     def _cheapest_sizes(self, at: Progress, cost_of: CostOf, least: int = 0) -> Sizes | None:
         """`_cheapest_members` with their keys."""
         if at.pending:
-            rests = (p.rest for p in at.pending)
-            at = at.with_open_clauses(dict.fromkeys((*at.open_clauses, *rests)))
-        parts = self._apart(at)
-        if len(parts) > 1 or (not self.is_bounded and self._omits_enough(at)):
-            found = self._cheapest_by_part(at, parts, cost_of)
+            at = at.with_open_clauses(at.open_clauses.changed((), (p.rest for p in at.pending)))
+        groups = self._quick_check.groups(at)
+        wanting = [group for group in groups if not self._omits_enough(group)]
+        if len(groups) > 1 or not (self.is_bounded or wanting):
+            found = self._cheapest_by_group(at, wanting, cost_of)
             if found is None or len(found) >= least:
                 return found
         return self._least_members(at, cost_of, least)
 
-    def _omits_enough(self, at: Progress) -> bool:
-        """Whether leaving optional members out satisfies all open clauses."""
-        return all(map(self._quick_check.omissions.__getitem__, at.open_clauses))
+    def _omits_enough(self, clauses: Clauses) -> bool:
+        """Whether leaving optional members out satisfies all clauses."""
+        found = self._omitting.get(clauses)
+        if found is None:
+            found = all(map(self._quick_check.omissions.__getitem__, clauses))
+            self._omitting[clauses] = found
+        return found
 
-    def _cheapest_by_part(
-        self, at: Progress, parts: list[Progress], cost_of: CostOf
+    def _cheapest_by_group(
+        self, at: Progress, groups: list[Clauses], cost_of: CostOf
     ) -> Sizes | None:
-        """The same where clauses fall into groups: the members of each, and all others required.
-
-        A group that leaving members out satisfies needs no search.
-        """
+        """The same by groups of clauses: the members of each, and all others required."""
         found: Sizes = {}
         about: set[str] = set()
-        for part in parts:
-            if not self._omits_enough(part):
-                sizes = self._least_members(part, cost_of)
-                if sizes is None:
-                    return None
-                found.update(sizes)
-                about |= part.open_clauses.names
+        for group in groups:
+            sizes = self._least_members(self._part(at, group), cost_of)
+            if sizes is None:
+                return None
+            found.update(sizes)
+            about |= group.names
         for name in self.missing(at):
             if name not in about:
                 size = self._member_size(name, cost_of(self.child(name)))
@@ -711,10 +713,7 @@ class ClauseMatcher(ObjectMatcher):
 
 def _beside(at: Progress, near: Progress, t: Transition) -> Transition:
     """A transition from the part `near` of a progress, beside all else of that."""
-    left = dict.fromkeys(t.after.open_clauses)
-    gone = {*near.open_clauses}.difference(left)
-    kept = [clause for clause in at.open_clauses if clause not in gone]
-    clauses = Clauses(dict.fromkeys((*kept, *left)))
+    clauses = at.open_clauses.changed(near.open_clauses, t.after.open_clauses)
     return t._replace(after=t.after._replace(seen=t.after.seen | at.seen, open_clauses=clauses))
 
 

@@ -64,7 +64,7 @@ class ObjectMatcher:
         self._children: dict[str, Expr] = {}
         self._sizes: dict[str, int] = {}
 
-    @property
+    @cached_attribute
     def start(self) -> Progress:
         """The progress before the first key."""
         return Progress().with_open_clauses(self.alt.clauses)

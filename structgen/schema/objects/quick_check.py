@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 
 from structgen.regular.words import is_spellable
+from structgen.schema.normal_form.clause_groups import Clauses
 from structgen.schema.normal_form.expressions import TRUE, Expr, Values, conjoin, contradictory
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll
 from structgen.schema.normal_form.logic import matches_key
-from structgen.schema.normal_form.progress import Clauses, PendingClause, Progress
+from structgen.schema.normal_form.progress import PendingClause, Progress
 from structgen.schema.objects.clause_index import Allowed, ClauseIndex, Omissions
 from structgen.schema.objects.clauses import pending_clause
 from structgen.schema.objects.deciding_values import (
@@ -30,6 +31,7 @@ from structgen.schema.objects.tags import ABSENT, Tag
 from structgen.schema.values import Value
 
 MAX_BY_TAG = 1000  # sets of conditions on a value that the tags to come leave
+NONE = Clauses()
 MAX_NAMES = 32  # names tried as the member that a literal about a language of keys asks for
 
 
@@ -70,7 +72,9 @@ class QuickCheck:
         self._numbers: dict[Expr, frozenset[Value] | None] = {}  # see `_few_numbers`
         self._are_infinite: dict[str, bool] = {}  # by key
         self._by_value_asked: dict[tuple[str, Expr], bool] = {}  # see `_claim_value`
-        self._last = (Progress(), *self._index_at(Progress()))  # the progress of the last question
+        self._last: tuple[Progress | None, ClauseIndex, Allowed]  # see `_index_at`
+        self._none = ClauseIndex(NONE, self.omissions)
+        self._last = None, self._none, {}
 
     def pending(self, clause: Clause, key: str) -> PendingClause | None:
         """See `pending_clause`; found once for each clause and key."""
@@ -115,24 +119,23 @@ class QuickCheck:
 
         True only where its value has to satisfy one clause at most; false means "not known".
         """
-        index, allowed = self._looked_up(at)
+        at = self.beside(at, key)
+        if not at.open_clauses:
+            return self._value_may_satisfy(None, key)
+        index, allowed = self._index_at(at)
         if key not in allowed:
-            near = self.near(at, key)
-            if len(near) < len(at.open_clauses):
-                if not near:
-                    return self._value_may_satisfy(None, key)
-                apart = at.with_open_clauses(near)
-                index, fresh = self._index_at(apart)
-                if key not in fresh:
-                    fresh[key] = self._allows(apart, key, index, fresh)
-                allowed[key] = fresh[key]
-            else:
-                allowed[key] = self._allows(at, key, index, allowed)
+            allowed[key] = self._allows(at, key, index, allowed)
         return allowed[key]
+
+    def beside(self, at: Progress, key: str) -> Progress:
+        """A progress with those open clauses alone that are `near` a key."""
+        clauses = self.near(at, key)
+        return at if clauses is at.open_clauses else at.with_open_clauses(clauses)
 
     def surely_refuses(self, at: Progress, key: str) -> bool:
         """Whether a member cannot come next: whatever its value is, some clause plainly fails."""
-        index, _ = self._looked_up(at)
+        at = self.beside(at, key)
+        index = self._index_at(at)[0] if at.open_clauses else self._none
         for clause in index.by_key.get(key, ()):
             others = len(clause) - len(clause.by_key[key])  # literals that its value leaves
             if others > 1 or (others and index.asked.keys().isdisjoint(clause.by_key)):
@@ -157,19 +160,18 @@ class QuickCheck:
 
         All others can be satisfied after it as they could before, by other members.
         """
-        index, _ = self._looked_up(at)
-        if self._matcher.is_bounded or index.by_pattern:
-            return at.open_clauses
-        keys = [k for k in (key, *self._matcher.passed(at, key)) if k in index.by_key]
-        groups = dict.fromkeys([index.group_of[k] for k in keys])
-        if len(groups) == 1:
-            return next(iter(groups))
-        near = Clauses([clause for clauses in groups for clause in clauses])
-        return at.open_clauses if len(near) == len(at.open_clauses) else near
+        clauses = at.open_clauses
+        if self._matcher.is_bounded or not clauses.have_names_only:
+            return clauses
+        if not self._matcher.declared:
+            return clauses.group_of.get(key, NONE)
+        keys = [k for k in (key, *self._matcher.passed(at, key)) if k in clauses.group_of]
+        groups = dict.fromkeys([clauses.group_of[k] for k in keys])
+        return clauses if len(groups) == len(clauses.groups) else Clauses(chain(*groups))
 
-    def groups(self, at: Progress) -> list[Clauses]:
+    def groups(self, at: Progress) -> tuple[Clauses, ...]:
         """The open clauses in groups that can be satisfied each by itself."""
-        return [at.open_clauses] if self._matcher.is_bounded else self._looked_up(at)[0].groups
+        return (at.open_clauses,) if self._matcher.is_bounded else at.open_clauses.groups
 
     def _allows(self, at: Progress, key: str, index: ClauseIndex, allowed: Allowed) -> bool:
         omissions = self.omissions
@@ -330,20 +332,16 @@ class QuickCheck:
                 found.setdefault(pending.rest, []).append(clause)
         return found
 
-    def _looked_up(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
-        """The same as `_index_at`; many keys in turn are asked about one progress."""
-        if at is not self._last[0]:
-            self._last = (at, *self._index_at(at))
-        return self._last[1:]
-
     def _index_at(self, at: Progress) -> tuple[ClauseIndex, Allowed]:
         """The index of the open clauses, and the answers for what has been read."""
-        index = self._indices.get(at.open_clauses)
-        if index is None:
-            index = ClauseIndex(at.open_clauses, self.omissions)
-            self._indices[at.open_clauses] = index
-        read = at.position if self._matcher.declared else at.seen & at.open_clauses.names
-        return index, index.allowed.setdefault(read, {})
+        if at is not self._last[0]:  # often many keys in turn are asked about one progress
+            clauses = at.open_clauses
+            index = self._indices.get(clauses)
+            if index is None:
+                index = self._indices[clauses] = ClauseIndex(clauses, self.omissions)
+            read = at.position if self._matcher.declared else at.seen & clauses.names
+            self._last = at, index, index.allowed.setdefault(read, {})
+        return self._last[1:]
 
     def _unsatisfied(
         self, need_member: list[Clause], at: Progress, clauses: Iterable[Clause]

@@ -14,8 +14,9 @@ import structgen as sg
 from structgen.automata.pushdown import completion
 from structgen.errors import BudgetError, UnsatisfiableSchemaError
 from structgen.schema.machine.frames import JsonFrame, next_names
+from structgen.schema.normal_form.clause_groups import Clauses
 from structgen.schema.normal_form.costs import Costs
-from structgen.schema.normal_form.expressions import FALSE
+from structgen.schema.normal_form.expressions import FALSE, TRUE
 from structgen.schema.normal_form.forms import Clause, Exists, ForAll, NormalForm
 from structgen.schema.normal_form.progress import Progress
 from structgen.schema.objects.clause_matcher import ClauseMatcher
@@ -441,3 +442,28 @@ def test_a_tag_decides_about_members_before_and_behind_it(
         assert found == decide(text) or order == "declared", value
         accepted += found
     assert accepted
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_groups_of_changed_clauses_are_found_from_those_before(seed: int) -> None:
+    """Whatever goes and comes: no two groups share a key, and clauses of a group are connected."""
+    rng = Random(seed)
+
+    def drawn(count: int) -> list[Clause]:
+        several = (
+            [rng.choice("abcdefghijkl") for _ in range(rng.randrange(1, 4))] for _ in range(count)
+        )
+        return [Clause(Exists(key, TRUE) for key in dict.fromkeys(keys)) for keys in several]
+
+    clauses = Clauses(dict.fromkeys(drawn(8)))
+    for _ in range(10):
+        gone = rng.sample(clauses, rng.randrange(len(clauses) + 1))
+        before, clauses = clauses, clauses.changed(gone, drawn(rng.randrange(3)) + gone[:1])
+        assert {*before}.difference(gone) <= {*clauses}
+        fresh = Clauses(tuple(clauses))
+        assert {frozenset(group) for group in clauses.groups} == {
+            frozenset(x) for x in fresh.groups
+        }
+        assert {k: {*g} for k, g in clauses.group_of.items()} == {
+            k: {*g} for k, g in fresh.group_of.items()
+        }
