@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from structgen.errors import BudgetError, SpecError
 from structgen.regular.expressions.build import sub_automaton
+from structgen.regular.expressions.logic import alternatives_of
 from structgen.regular.expressions.nodes import SubAutomaton
 from structgen.regular.lazy_dfa.numbers import NumberAutomaton, kernel_rows
 from structgen.regular.numbers import language as language_module
@@ -38,6 +39,7 @@ from structgen.regular.numbers.language import (
     spellings,
     to_fraction,
 )
+from structgen.regular.numbers.lists import listed
 from structgen.regular.numbers.range import Range
 from structgen.regular.numbers.set_operations import (
     has_infinitely_many_values,
@@ -997,3 +999,27 @@ def test_whether_a_value_is_left_is_found_by_trying(
     if EMPTY not in wanted:
         some = any(fits(Fraction(n, 4)) for n in range(-300, 700))
         assert has_value(intersect(*wanted, *map(complement, barred))) in {some, None}
+
+
+LISTED = [
+    *("1", "10", "12", "120", "1234", "100200", "123456789", "1e30", "2.5", "0.05", "0.0005"),
+    *("1e-20", "12.5", "999.001", "-3", "-1.25", "-1e3", "0", "31.4159265", "1e308", "5e-324"),
+]
+
+
+def test_a_long_list_of_numbers_has_the_spellings_of_each() -> None:
+    """Those without a long list are as they were."""
+    languages = [equal_to(exact(text)) for text in LISTED]
+    several = number_language(minimum=5, maximum=7)
+    union = alt(*languages, several)
+    joined = listed(union)
+    assert joined is not union
+    assert intersect(union, complement(joined)).is_empty()
+    assert intersect(joined, complement(union)).is_empty()
+    assert listed(alt(*languages[:5], several)) is alt(*languages[:5], several)
+
+
+def test_a_long_list_of_numbers_is_read_by_few_parts() -> None:
+    """However many numbers there are: as many as there are exponents that they may need."""
+    joined = [listed(alt(*(equal_to(i * i + 7) for i in range(n)))) for n in (100, 300)]
+    assert all(len(alternatives_of(language)) < 30 for language in joined)

@@ -20,6 +20,8 @@ from structgen.schema.references.vocabularies import Dialect
 Child = tuple[Path, dict[str, Any]]  # a subschema that is an object, and the path to it
 Check = Callable[[Any], bool]
 
+MANY_NUMBERS = 64  # constants whose languages take milliseconds to make, if they are numbers
+
 _SCHEMA = (dict, bool)
 _GREATEST = sys.float_info.max
 _LISTED = frozenset((str, int, float, bool, type(None)))  # types of constants that are scalars
@@ -42,6 +44,9 @@ def children(schema: dict[str, Any], dialect: Dialect) -> list[Child] | None:
         if keyword in _HOLDERS:
             found += _HOLDERS[keyword](keyword, value)
     if "format" in schema and not _BESIDE_FORMAT.isdisjoint(schema):
+        return None
+    constants = schema.get("enum", ())
+    if len(constants) >= MANY_NUMBERS and str not in map(type, constants[:MANY_NUMBERS]):
         return None
     return found
 

@@ -33,6 +33,7 @@ from structgen.automata.lexer.lexer import End, Fixed, LexState, Text, Vector
 from structgen.automata.lexer.separators import Either, Fork, gap
 from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
 from structgen.regular.numbers.language import spellings
+from structgen.regular.numbers.lists import listed
 from structgen.regular.numbers.set_operations import number_intersection
 from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, readable
 from structgen.regular.words import WordRange
@@ -93,6 +94,8 @@ def value_start(
     numbers = tuple(EMPTY if n.is_empty() else n for n in found)
     if all(n is EMPTY for n in numbers):
         return fork
+    if len(numbers) == 1:
+        numbers = (listed(numbers[0]),)
     languages, forms = each_once(numbers)
     return Either((fork, Text(languages, Scalar(False, kind, forms=forms))))
 
