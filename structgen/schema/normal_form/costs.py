@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from structgen.automata.lexer.json_lexemes import Scalar
 from structgen.automata.lexer.lexer import LexState, Row, Text
@@ -97,6 +97,8 @@ class Costs(ABC):
         self.negation = expressions.negation
         self._expressions = expressions
         self._missing = missing
+        #: what objects with the same names and groups share (see `ObjectMatcher.all_key_classes`)
+        self.key_classes: dict[Hashable, Any] = {}
         self._solved: dict[NormalForm, int | None] = {}
         self._scalars: dict[NormalForm, int | None] = {}
         self._being_checked: set[NormalForm] = set()  # by `_surely_satisfiable`

@@ -105,7 +105,7 @@ class KeyRules:
         return tuple(
             rule.keys
             if may_come(rule.keys)
-            else alt(*(intersect(rule.keys, part) for part in self.parts))
+            else alt(*(intersect(rule.keys, part) for part in self._parts_with(rule.keys)))
             for rule in self._rules
         )
 
@@ -117,9 +117,18 @@ class KeyRules:
     @cached_attribute
     def parts(self) -> tuple[Regex, ...]:
         """The languages of which `keys` is the union, one for each way to refuse few keys."""
+        return tuple(intersect(self._open, *map(self._apart, way)) for way in self._ways)
+
+    def _parts_with(self, keys: Regex) -> Iterator[Regex]:
+        """The parts that do not refuse all of some keys, which is plain here and hard to find."""
+        parts = zip(self.parts, self._ways, strict=True)
+        return (part for part, refused in parts if (keys,) not in refused)
+
+    @cached_attribute
+    def _ways(self) -> list[frozenset[tuple[Regex, ...]]]:
+        """The ways to refuse few keys: sets of languages of which a key may not be in all."""
         ways = dict.fromkeys(self._refused_by_type())
-        fewest = [way for way in ways if not any(other < way for other in ways)]
-        return tuple(intersect(self._open, *map(self._apart, way)) for way in fewest)
+        return [way for way in ways if not any(other < way for other in ways)]
 
     @cached_attribute
     def every_prefix_is_infinite(self) -> bool:

@@ -108,10 +108,13 @@ class ObjectMatcher:
         named, groups = frozenset(self.names), self.alt.groups
         if all(group.is_by_name_only for group in groups):
             return (KeyClass(ANY, conjoin(*(group.additional for group in groups)), named),)
-        key_classes = [KeyClass(ANY, (), named)]
-        for group in groups:
-            key_classes = [part for key_class in key_classes for part in key_class.split_by(group)]
-        return tuple(key_classes)
+        found: tuple[KeyClass, ...] | None = self._costs.key_classes.get((named, groups))
+        if found is None:
+            found = (KeyClass(ANY, (), named),)
+            for group in groups:
+                found = tuple([part for key_class in found for part in key_class.split_by(group)])
+            self._costs.key_classes[named, groups] = found
+        return found
 
     @property
     def _pattern_count(self) -> int:
@@ -523,7 +526,7 @@ class ObjectMatcher:
             return len(best) < wanted or least < best[-1]
 
         used = set(at.seen)
-        for keys in self._unnamed_languages(lambda keys: is_worth(keys.shortest)):
+        for keys in self._unnamed_languages(lambda keys: is_worth(keys.shortest), cost_of):
             for number, key in enumerate(by_length(keys, used)):
                 if number == wanted or not is_worth(len(key)):
                     break
@@ -535,12 +538,16 @@ class ObjectMatcher:
                     del best[wanted:]
         return [*best]
 
-    def _unnamed_languages(self, is_worth: Callable[[Regex], bool]) -> Iterator[Regex]:
-        """Languages of the keys that are not named; patterns only if they are worth a search."""
+    def _unnamed_languages(
+        self, is_worth: Callable[[Regex], bool], cost_of: CostOf
+    ) -> Iterator[Regex]:
+        """Languages of the keys that are not named, as far as they are worth a search."""
         if self._pattern_count > MAX_PARTITIONED:
             yield from sample_languages(self.alt, is_worth)
-        else:
-            yield from (key_class.keys for key_class in self.all_key_classes)
+            return
+        for key_class in sorted(self.all_key_classes, key=lambda c: c.language.shortest):
+            if is_worth(key_class.language) and cost_of(key_class.child) is not None:
+                yield key_class.keys
 
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """Whether infinitely many objects certainly fit.

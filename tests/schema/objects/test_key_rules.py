@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import structgen as sg
+from structgen.automata.pushdown.engine import Engine
 from structgen.errors import UnsatisfiableSchemaError
 from structgen.schema.objects import matcher
 from tests.helpers import laws
@@ -115,3 +116,58 @@ def test_a_number_of_members_is_reached_with_keys_of_patterns(count: int) -> Non
     whole = constraint.shortest_completion(constraint.start)
     assert decide(whole)
     assert len(json.loads(whole)) == count
+
+
+KINDS = {"string": "^title|text|note$", "null": "^none|nothing$", "integer": "^wide|x|height$"}
+SHORT_KEYS = {
+    "type": "object",
+    "minProperties": 1,
+    "allOf": [
+        {
+            "patternProperties": {"^[a-z_-]{0,250}$": {"type": ["string", "integer"]}},
+            "additionalProperties": False,
+        }
+    ],
+    "patternProperties": {pattern: {"type": kind} for kind, pattern in KINDS.items()}
+    | {"^x{1,99}$": {"minimum": 2}, "^y": False},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("begun", ["{", '{"', '{"ti', '{"wi', '{"no', '{"-', '{"-x', '{"-x":1,"'])
+def test_keys_of_a_bounded_length_are_ended_soon(begun: str) -> None:
+    """Also where all keys of some pattern have a value that another one refuses."""
+    constraint = sg.compile(sg.JsonSchema(SHORT_KEYS), BYTES)
+    state = constraint.advance_bytes(constraint.start, begun.encode())
+    text = begun.encode() + constraint.shortest_completion(state)
+    assert json_decider(SHORT_KEYS)(text), text
+
+
+@pytest.mark.parametrize(
+    "key", ["title", "text", "no", "none", "x", "wide", "yx", "note", "-x", ""]
+)
+def test_keys_of_a_bounded_length_fit_as_the_library_says(key: str) -> None:
+    """With values of all types."""
+    constraint = sg.compile(sg.JsonSchema(SHORT_KEYS), BYTES)
+    decide = json_decider(SHORT_KEYS)
+    for value in VALUES:
+        text = json.dumps({key: value}).encode()
+        state = constraint.advance_bytes(constraint.start, text)
+        assert constraint.is_accepting(state) == decide(text), text
+
+
+def test_objects_that_require_other_members_share_the_classes_of_their_keys() -> None:
+    """What the patterns make of the keys is found once."""
+    names = [f"n{i}" for i in range(9)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 1}},
+        "anyOf": [{"required": [name]} for name in names],
+    }
+    engine = sg.JsonSchema(schema).automaton()
+    assert isinstance(engine, Engine)
+    at, _ = engine.run(engine.start, b"{")
+    matchers = [t.matcher for t in engine.frame_at(at & 0xFFFFFFFF).threads]
+    assert len(matchers) == len(names)
+    assert len({id(matcher.all_key_classes) for matcher in matchers}) == 1
