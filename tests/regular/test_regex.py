@@ -20,6 +20,7 @@ from structgen.errors import BudgetError, SpecError
 from structgen.regular.charset import ALL, CharSet
 from structgen.regular.expressions import base
 from structgen.regular.expressions.logic import begin_differently
+from structgen.regular.expressions.required_characters import is_ruled_out
 from structgen.regular.regex import (
     ANY,
     ANY_CHAR,
@@ -40,6 +41,7 @@ from structgen.regular.regex import (
     sub_automaton,
     words,
 )
+from structgen.regular.syntax.ecma import parse
 
 LONGEST = 5
 TEXTS = ["".join(t) for n in range(LONGEST + 1) for t in itertools.product("ab", repeat=n)]
@@ -498,3 +500,24 @@ def test_the_shortest_member_is_none_that_is_ruled_out(pair: Pair, barred: set[s
         assert matches(pair.regex, found)
         assert found not in barred
         assert found not in TEXTS or found == best
+
+
+@pytest.mark.parametrize(
+    ("kept", "ruled_out", "shortest_left"),
+    [
+        ("^[a-z]{1,9}_id$", ["^[a-z_]{0,250}$"], None),
+        ("^[a-z]{1,9}_id$", ["^[a-z_]{0,250}$", "^x{3,}$"], None),
+        ("^[a-z]{1,9}_id$", ["^[a-z_]{0,12}$"], None),
+        ("^[a-z]{1,9}_id$", ["^[a-z_]{5,12}$"], "a_id"),
+        ("^[a-z]{1,9}_id$", ["^[a-z_]{0,4}$"], "aa_id"),
+        ("^[a-z]{1,9}_id$", ["^[b-z_]{0,250}$"], "a_id"),
+        ("^[a-z]{1,9}_id$", ["^[a-z]{0,250}$"], "a_id"),
+    ],
+)
+def test_texts_of_characters_and_lengths_that_are_ruled_out(
+    kept: str, ruled_out: list[str], shortest_left: str | None
+) -> None:
+    """Are none, and those that differ in a character or in their length are left."""
+    language = intersect(parse(kept), *(complement(parse(other)) for other in ruled_out))
+    assert shortest(language) == shortest_left
+    assert is_ruled_out(language) == (shortest_left is None)

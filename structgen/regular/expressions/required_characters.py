@@ -90,6 +90,30 @@ def lacks_required_character(node: Regex) -> bool:
     return any(not found & chars for sets in wanted for chars in sets)
 
 
+def is_ruled_out(node: Regex) -> bool:
+    """Whether an intersection is empty as one part has only texts that another one rules out.
+
+    Seen where these are all texts of some characters and lengths: keys that match `^[a-z]{1,9}_id$`
+    beside others than those of `^[a-z_]{0,250}$`.
+    """
+    parts = node.parts if isinstance(node, And) else ()
+    for part in parts:
+        for body in alternatives_of(_optional(part.body)) if isinstance(part, Not) else ():
+            if isinstance(body, Repeat) and isinstance(body.body, Chars):
+                chars, low, high = body.body.chars, body.low, body.high
+                fitting = (x for x in parts if low <= x.shortest and x.longest <= high)
+                if any(not possible_characters(x) - chars for x in fitting):
+                    return True
+    return False
+
+
+def _optional(node: Regex) -> Regex:
+    """What a node makes optional, or the node itself."""
+    if isinstance(node, Repeat) and (node.low, node.high) == (0, 1):
+        return node.body
+    return node
+
+
 def without_impossible_alternatives(node: Regex) -> Regex:
     """An intersection without alternatives that lack what another part requires.
 

@@ -15,7 +15,10 @@ from typing import NamedTuple
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import Regex
 from structgen.regular.expressions.nodes import Concat, Literal, Repeat
-from structgen.regular.expressions.required_characters import lacks_required_character
+from structgen.regular.expressions.required_characters import (
+    is_ruled_out,
+    lacks_required_character,
+)
 from structgen.util.cancellation import checkpoint
 
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
@@ -49,6 +52,9 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
     known = root.known_nonempty()
     if known is not None:
         return known
+    if is_ruled_out(root):
+        root._nonempty = False
+        return False
     parents: dict[Regex, Regex | None] = {root: None}
     heap: list[tuple[int, int, Regex]] = [(root.shortest, 0, root)]
     found: deque[Regex] = deque((root,))

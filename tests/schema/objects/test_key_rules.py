@@ -12,6 +12,7 @@ import pytest
 import structgen as sg
 from structgen.automata.pushdown.engine import Engine
 from structgen.errors import UnsatisfiableSchemaError
+from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.objects import matcher
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
@@ -168,6 +169,8 @@ def test_objects_that_require_other_members_share_the_classes_of_their_keys() ->
     engine = sg.JsonSchema(schema).automaton()
     assert isinstance(engine, Engine)
     at, _ = engine.run(engine.start, b"{")
-    matchers = [t.matcher for t in engine.frame_at(at & 0xFFFFFFFF).threads]
+    frame = engine.frame_at(at & 0xFFFFFFFF)
+    assert isinstance(frame, JsonFrame)
+    matchers = [t.matcher for t in frame.threads]
     assert len(matchers) == len(names)
     assert len({id(matcher.all_key_classes) for matcher in matchers}) == 1

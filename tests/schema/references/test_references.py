@@ -760,6 +760,7 @@ def test_a_list_that_is_no_keyword_says_nothing_of_the_draft() -> None:
     assert sg.JsonSchema({"default": {"items": [1]}, "prefixItems": [{}]}).schema.keys() == {
         "default", "prefixItems"
     }  # fmt: skip
-    for schema in ({"prefixItems": [{}], "items": [{}]}, dialled({"items": [{}]}, 2020)):
+    refused: list[Any] = [{"prefixItems": [{}], "items": [{}]}, dialled({"items": [{}]}, 2020)]
+    for schema in refused:
         with pytest.raises(SpecError, match="'items' is an array of schemas"):
             compiled(schema)
