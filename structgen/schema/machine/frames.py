@@ -11,7 +11,7 @@ fewest bytes that complete such a stack.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.costs import known_cost
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.values import Value, data_of, members
+
+EVERYTHING = -1  # the mask of a child that fits all forms
 
 
 class Thread(NamedTuple):
@@ -186,14 +188,43 @@ def remaining(stack: Below, costs: Matchers) -> int:
             ways.append((reduce(conjunction, forms), after))
         colon = int(frame.kind == "object")
         # there need not be a value that fits a form that is only observed
-        return colon + costs.gap + _least(_sum(costs.of_form(form), after) for form, after in ways)
+        sizes = [_sum(costs.of_form(form), after) for form, after in ways]
+        if not any(size is not None for size in sizes):
+            needs = {t.need for t in frame.threads}
+            least = _least(costs.of_form(frame.vector[i]) for i in needs) + _at_least(stack)
+        else:
+            least = _least(sizes)
+        return colon + costs.gap + least
     least = int(frame.stage == "key")
     opened = frame.stage in ("open", "key", "next")
-    sizes: list[int | None] = []
+    inside: list[int | None] = []
     for t in frame.threads:
         inner = (t.progress, opened, least) if frame.kind == "object" else (t.progress, opened)
-        sizes.append(_sum(t.matcher.cost(*inner), _after(stack.below, t.owner)))
-    return _least(sizes) + (frame.stage == "next")
+        inside.append(t.matcher.cost(*inner))
+    behind = [_after(stack.below, t.owner) for t in frame.threads]
+    return _least_together(inside, behind, stack.below) + (frame.stage == "next")
+
+
+def _least_together(
+    inside: Sequence[int | None], behind: Sequence[int | None], below: Below | None
+) -> int:
+    """The least of costs within a frame with those behind it, by thread."""
+    both = [_sum(one, other) for one, other in zip(inside, behind, strict=True)]
+    known = any(cost is not None for cost in both)
+    return _least(both) if known else _least(inside) + _at_least(below)
+
+
+def _at_least(stack: Below | None) -> int:
+    """A lower bound on the bytes after the value being read: as if it fitted all that is observed.
+
+    For where a value has to fit several forms at once for the rest to be possible.
+    """
+    found = 0
+    while stack is not None and stack.frame.kind != "root":
+        after = (after_child(t, EVERYTHING) for t in stack.frame.threads)
+        found += _least(t.matcher.cost(t.progress, False) for t in after)
+        stack = stack.below
+    return found
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -227,11 +258,13 @@ def least_behind(stack: Below) -> int:
         return min(_behind(stack, threads) for threads in frame.by_value.values())
     if frame.stage == "value":
         ways = [_after(stack, need) for need in range(len(frame.vector))]
-        return _least((*ways, *(after for _, after in _fitting_more(stack))))
-    if frame.kind == "array" or frame.stage == "after":
-        return _least(_after(stack.below, t.owner) for t in frame.threads)
-    sizes = ((t.matcher.floor(t.progress), _after(stack.below, t.owner)) for t in frame.threads)
-    return _least(_sum(size, outer) for size, outer in sizes)
+        ways += (after for _, after in _fitting_more(stack))
+        return _least_together([0] * len(ways), ways, stack)
+    inside = [0] * len(frame.threads)
+    if frame.kind == "object" and frame.stage != "after":
+        inside = [t.matcher.floor(t.progress) for t in frame.threads]
+    behind = [_after(stack.below, t.owner) for t in frame.threads]
+    return _least_together(inside, behind, stack.below)
 
 
 def _after(stack: Below | None, need: int) -> int | None:

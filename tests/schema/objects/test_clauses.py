@@ -467,3 +467,37 @@ def test_groups_of_changed_clauses_are_found_from_those_before(seed: int) -> Non
         assert {k: {*g} for k, g in clauses.group_of.items()} == {
             k: {*g} for k, g in fresh.group_of.items()
         }
+
+
+def about_inner_members(rng: Random) -> Any:
+    """Conditions on what is inside of members, of which values must often meet several at once."""
+    kinds: list[Any] = [{"type": "integer"}, {"type": "string"}, {"enum": [1, 2, "q"]}, {}]
+    names = "abcd"[: rng.randrange(2, 5)]
+
+    def asked() -> Any:
+        name, inner = rng.choice(names), rng.choice("xyzuv")
+        value = rng.choice([{"const": 1}, {"const": "q"}, {"type": "integer"}])
+        within = [{"required": [inner]}, {"properties": {inner: value}}]
+        within.append({"properties": {inner: {"const": 2}}, "required": [inner]})
+        found: Any = rng.choice(
+            [{"properties": {name: x}} for x in within] + [{"required": [name]}]
+        )
+        return {"not": found} if rng.random() < 0.15 else found
+
+    inner = {name: {"properties": {x: rng.choice(kinds) for x in "xyzuv"}} for name in names}
+    return {
+        "type": "object",
+        "properties": {name: {"type": "object", **x} for name, x in inner.items()},
+        "required": [names[0]],
+        "allOf": [{"if": asked(), "then": asked()} for _ in range(rng.randrange(10, 24))],
+    }
+
+
+@pytest.mark.parametrize("seed", [3, 4, 42, 54, 56])
+def test_a_completion_is_found_where_a_value_has_to_meet_several_conditions(seed: int) -> None:
+    """What is behind the value is not known then for any of them alone."""
+    schema = about_inner_members(Random(seed))
+    constraint = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    begun = b'{"a":{"other":['
+    text = begun + constraint.shortest_completion(constraint.advance_bytes(constraint.start, begun))
+    assert json_decider(schema)(text)
