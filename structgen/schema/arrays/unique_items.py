@@ -73,15 +73,10 @@ class UniqueItemsMatcher(ContainsMatcher):
     @cached_attribute
     def may_compare_texts(self) -> bool:
         """See `ArrayMatcher`: strings are never used up, and at most one item has to come."""
-        if self.alt.least > 1 or not self._counts_at_most_one:
+        if self.alt.least > 1 or (self.alt.contains and not self._never_used_up):
             return False
         strings = (form.string for form in self._item_forms)
         return all(every_prefix_is_infinite(s) or scarce_from(s) for s in strings)
-
-    @cached_attribute
-    def _counts_at_most_one(self) -> bool:
-        """Whether at most one item is counted, and that is done where it is observed."""
-        return not self.alt.contains or (len(self.alt.contains) == 1 and self._never_used_up)
 
     @cached_attribute
     def _scarce_length(self) -> int:
@@ -132,13 +127,12 @@ class UniqueItemsMatcher(ContainsMatcher):
     def _never_used_up(self) -> bool:
         """Whether each item has values left, whatever has been read.
 
-        Counted ones have where each that comes is observed: none was read until one is enough.
+        One that is counted has, where each that comes is observed: none came until one is enough.
         """
-        seen_once = self._is_observed and all(
-            c.start == 0 and c.least < 2 for c in self.alt.contains
-        )
-        if self.alt.contains and not seen_once:
-            return False
+        for c in self.alt.contains:
+            alone = len(self.alt.contains) == 1 and c.start == 0 and c.least < 2
+            if not (alone and self._is_observed):
+                return False
         return all(map(self._has_values_left, range(self.alt.prefix + 1)))
 
     def _has_values_left(self, index: int) -> bool:

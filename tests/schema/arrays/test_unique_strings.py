@@ -172,3 +172,11 @@ def test_one_of_items_that_differ_must_be_found(
     state = constraint.advance_bytes(constraint.start, text[:cut])
     if state != sg.DEAD:
         assert decide(text[:cut] + constraint.shortest_completion(state))
+
+
+def test_an_item_that_is_counted_twice_comes_first() -> None:
+    """And nothing that is shorter and brings the end no nearer."""
+    both = [{"contains": {"enum": [{"a": 1}, {}]}}, {"contains": {"enum": [[], {}]}}]
+    engine = sg.JsonSchema({"type": "array", "uniqueItems": True, "allOf": both}).automaton()
+    at, _ = engine.run(engine.start, b"[true,")
+    assert engine.completions().shortest(at) == b"{}]"
