@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from structgen.automata.interface import ASK_LESS, DEAD, Bytes, completing
@@ -25,6 +26,7 @@ MAX_TRIED = 10_000  # texts that were read before, tried before a new one is fou
 TIMES, SPARE = 4, 10_000  # the greedy search gives up after TIMES * bytes + SPARE lexemes
 ASTRAY = 60  # in place of SPARE at first: with more lexemes the bound was too low
 MAX_SEEN, MAX_STEPS = 5_000, 50_000  # positions and steps of the A* search
+FEW_WAYS = 2  # to end a lexeme that are followed where all would be too many
 MAX_WORK = 40_000  # units of one search
 MAX_BYTES = 1 << 24  # of a completion
 BYTES_PER_UNIT = 32  # that are read in a unit of work
@@ -73,12 +75,16 @@ class Completions:
         """A shortest text from `position` to where the text may end.
 
         The machine's lower bound may be too low; where the greedy search then takes too many
-        lexemes, A* takes over. Tables from a forged file may lead in circles, or ever deeper:
+        lexemes, A* takes over, and if that takes too long, A* with few ways for each lexeme, which
+        finds a short text. Tables from a forged file may lead in circles, or ever deeper:
         BudgetError.
         """
         found = self._greedy(position, ASTRAY)
         if found is None:
-            found = self._best_first(position)
+            with suppress(BudgetError), completing(MAX_WORK):
+                found = self._best_first(position)
+        if found is None:
+            found = self._best_first(position, FEW_WAYS)
         if found is None:
             found = self._greedy(position, SPARE)
         if found is None:
@@ -107,24 +113,24 @@ class Completions:
             lexemes += 1
         return None
 
-    def _best_first(self, position: int) -> bytes | None:
-        """The search as A*; None if it exceeds its limits.
+    def _best_first(self, position: int, few: int | None = None) -> bytes | None:
+        """The search as A*; None if it exceeds its limits. few: of how many ways at most.
 
         The ways from a position are a generator that is resumed when its turn comes, as there may
         be infinitely many of them.
         """
         ties = itertools.count()
-        heap: list[tuple[int, int, bytes, Way | Iterator[Way | int]]] = []
+        heap: list[tuple[int, int, int, bytes, Way | Iterator[Way | int]]] = []
 
         def push(size: int, begun: bytes, ways: Way | Iterator[Way | int]) -> None:
-            heapq.heappush(heap, (len(begun) + size, next(ties), begun, ways))
+            heapq.heappush(heap, (len(begun) + size, -len(begun), next(ties), begun, ways))
 
         push(0, b"", Way(0, b"", position))
         seen: set[int] = set()
         for _ in range(MAX_STEPS):
             if not heap or len(seen) >= MAX_SEEN:
                 break
-            _, _, begun, ways = heapq.heappop(heap)
+            _, _, _, begun, ways = heapq.heappop(heap)
             if isinstance(ways, Way):
                 begun += ways.path
                 if ways.after == ENDED:
@@ -132,7 +138,11 @@ class Completions:
                 if ways.after in seen:
                     continue
                 seen.add(ways.after)
-                ways = self._ways_and_bounds(ways.after)
+                ways = (
+                    self._ways_and_bounds(ways.after)
+                    if few is None
+                    else iter(sorted(self._ways(ways.after), key=_size)[:few])
+                )
             for way in ways:
                 if isinstance(way, int):
                     push(way, begun, ways)

@@ -493,7 +493,7 @@ def about_inner_members(rng: Random) -> Any:
     }
 
 
-@pytest.mark.parametrize("seed", [3, 4, 42, 54, 56])
+@pytest.mark.parametrize("seed", [3, 4, 42, 54, 56, pytest.param(49, marks=pytest.mark.thorough)])
 def test_a_completion_is_found_where_a_value_has_to_meet_several_conditions(seed: int) -> None:
     """What is behind the value is not known then for any of them alone."""
     schema = about_inner_members(Random(seed))
