@@ -382,6 +382,8 @@ class LexemeMasks:
             return LexemeMask(mask.row, _some_ends(mask.lexeme_ends, kept))
         if embedded.halves(self._engine, state) is None:  # now that all states between are known
             return None
+        if isinstance(embedded, embedded_dfa.EmbeddedVectorDfa):
+            return self._told_apart(embedded.number(state), masks)
         joint = fits == "all"
         join = np.bitwise_and if joint else np.bitwise_or
         row = join.reduce([mask.row for mask in masks])
@@ -389,6 +391,34 @@ class LexemeMasks:
         if joint and free < self._shared_masks.longest:
             self._forbid_broken(embedded, state, row, free)
         return LexemeMask(row, ends)
+
+    def _told_apart(self, q: int, masks: list[LexemeMask]) -> LexemeMask | None:
+        """The mask of a state that reads a text in several expressions, from the mask of each.
+
+        The terminal of a lexeme end depends on the expressions that end there: it is read off for
+        one end of each kind. None where that terminal captures texts and theirs do not, or the
+        other way round.
+        """
+        row = np.bitwise_or.reduce([mask.row for mask in masks])
+        ends = _joined([mask.lexeme_ends for mask in masks], joint=False)
+        if not len(ends.node):
+            return LexemeMask(row, ends)
+        fits = np.column_stack([np.isin(ends.node, mask.lexeme_ends.node) for mask in masks])
+        _, examples, kinds = np.unique(fits, axis=0, return_index=True, return_inverse=True)
+        terminals = [self._terminal_at(q, node) for node in ends.node[examples].tolist()]
+        label = np.array(terminals, np.int32)[kinds.reshape(-1)]
+        captures = self._engine.tables.needs_text != 0
+        same = (captures[label] == captures[ends.label]).all()
+        return LexemeMask(row, ends._replace(label=label)) if same else None
+
+    def _terminal_at(self, q: int, node: int) -> int:
+        """The terminal of a string from lexer state `q` whose quote is at a node of the trie."""
+        engine, trie = self._engine, self._vocabulary.trie
+        below = trie.token[node : trie.end[node]]
+        token = self._vocabulary.token_bytes(int(below[below >= 0][0]))
+        *text, quote = token[: trie.depth[node]]
+        at, _ = engine.run(q << 32 | engine.start & 0xFFFFFFFF, bytes(text))
+        return -int(engine.targets(at >> 32)[quote]) - 2
 
     def _forbid_broken(
         self, embedded: embedded_dfa.EmbeddedDfa, state: int, row: Row, free: int

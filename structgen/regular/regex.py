@@ -17,7 +17,11 @@ from __future__ import annotations
 from structgen.regular.expressions import derivatives, search  # noqa: F401  rules are attached
 from structgen.regular.expressions.base import EMPTY, EPSILON, INFINITE, Regex
 from structgen.regular.expressions.build import chars, concat, literal, repeat, sub_automaton, words
-from structgen.regular.expressions.estimates import nonempty_by_estimates, readable
+from structgen.regular.expressions.estimates import (
+    nonempty_by_estimates,
+    readable,
+    readable_together,
+)
 from structgen.regular.expressions.logic import alt, complement, intersect
 from structgen.regular.expressions.nodes import ANY, ANY_CHAR, SubAutomatonState, matches
 from structgen.regular.expressions.search import min_length, shortest
@@ -26,7 +30,8 @@ from structgen.regular.lazy_dfa.automaton import product_has_member
 __all__ = [
     "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "Regex", "SubAutomatonState",
     "alt", "chars", "complement", "concat", "intersect", "literal",
-    "matches", "min_length", "readable", "repeat", "shortest", "sub_automaton", "words",
+    "matches", "min_length", "readable", "readable_together", "repeat", "shortest",
+    "sub_automaton", "words",
 ]  # fmt: skip
 
 search.product_search = product_has_member  # which stands above the search that uses it

@@ -39,17 +39,19 @@ from structgen.automata.pushdown.tables import inconsistent_tables
 from structgen.kernels.build.loader import kernels
 from structgen.regular import byte_groups
 from structgen.regular.expressions.logic import alternatives_of
-from structgen.regular.expressions.nodes import SubAutomaton, Words, is_open_ended
+from structgen.regular.expressions.nodes import ANY, SubAutomaton, Words, is_open_ended
 from structgen.regular.lazy_dfa.automaton import (
     automaton_of,
     before_far_bounds,
     is_prepared,
     side_by_side,
+    takes_derivatives,
     vector_automaton,
     without_bounds,
 )
 from structgen.regular.lazy_dfa.counters import LengthAutomaton
 from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector
+from structgen.regular.lazy_dfa.pairs.union_vectors import UnionVector, each_live
 from structgen.regular.lazy_dfa.states import ROOM, Fits, RegexAutomaton, Unbounded
 from structgen.regular.lazy_dfa.vectors import WIDE, VectorAutomaton, VectorProduct
 from structgen.regular.numbers.language import constraints_of
@@ -141,11 +143,23 @@ class EmbeddedDfa:
         return found, self._unbounded
 
     def _beside(self, numbers: Numbering, text: LexState, place: int) -> EmbeddedDfa | None:
-        """The embedded DFA of a text that follows from this one's; None if it is none."""
+        """The embedded DFA of a text that follows from this one's; None if it is none.
+
+        It is embedded also where single steps would do, as for one of several expressions.
+        """
         q = numbers.state_id(text, (self.number(0) << PLACE_BITS) | place)
         numbers.targets(q)
         found = embedded_at(numbers, q)
-        return None if found is None else found[0]
+        if found is not None or not isinstance(text, Text):
+            return None if found is None else found[0]
+        language = _language(text)
+        automaton = None if language is None else automaton_of(language)
+        if automaton is None or takes_derivatives(automaton):
+            return None
+        embedded = EmbeddedDfa(automaton, text, q, len(numbers.embedded))
+        _embed(numbers, q, embedded)
+        numbers.tables.filled[q] = 0
+        return embedded
 
     def halves(self, numbers: Numbering, state: int) -> tuple[Fits, int, list[int]] | None:
         """The lexer states that are read side by side in a state; None if they do not say it all.
@@ -156,17 +170,21 @@ class EmbeddedDfa:
             found = self._automaton.halves(state)
         if found is None or len(found.states) > MOST_HALVES:
             return None
-        numbered = []
-        for place, automaton, at in found.states:
-            if place not in self._halves:
-                form = half_form(self._text, place)
-                self._halves[place] = self._beside(numbers, form, HALF + place)
-            half = self._halves[place]
-            if half is None or half._automaton is not automaton:
-                return None
-            half.number_new(numbers)
-            numbered.append(half.number(at))
-        return found.fits, found.free, numbered
+        numbered: Any = [self._half_at(numbers, *each) for each in found.states]
+        return None if None in numbered else (found.fits, found.free, numbered)
+
+    def _half_at(
+        self, numbers: Numbering, place: int, automaton: RegexAutomaton, state: int
+    ) -> int | None:
+        """The lexer state of a state that is read beside others; None if it is not embedded."""
+        if place not in self._halves:
+            form = half_form(self._text, place)
+            self._halves[place] = self._beside(numbers, form, HALF + place)
+        half = self._halves[place]
+        if half is None or half._automaton is not automaton:
+            return None
+        half.number_new(numbers)
+        return half.number(state)
 
     def number_new(self, numbers: Numbering) -> None:
         """Give all states of the DFA numbers."""
@@ -241,7 +259,7 @@ class EmbeddedVectorDfa(EmbeddedDfa):
 
     def __init__(
         self,
-        automaton: VectorAutomaton | VectorProduct | FormatVector,
+        automaton: VectorAutomaton | VectorProduct | FormatVector | UnionVector,
         text: Text,
         q: int,
         place: int,
@@ -254,6 +272,15 @@ class EmbeddedVectorDfa(EmbeddedDfa):
         free, role = automaton.outcomes.place, text.role
         if free is not None:  # else no state is one that any text may follow
             self._any = _free_and_end(role, len(text.vector), free)[0]  # type: ignore[arg-type]
+
+    def _half_at(
+        self, numbers: Numbering, place: int, automaton: RegexAutomaton, state: int
+    ) -> int | None:
+        vector: Any = self._text.vector
+        if each_live(vector)[place] is ANY:  # free strings have no DFA
+            form = half_form(self._text, place)
+            return numbers.state_id(form, (self.number(0) << PLACE_BITS) | HALF + place)
+        return super()._half_at(numbers, place, automaton, state)
 
     def _find_terminals(self, numbers: Numbering, begin: int, end: int) -> None:
         for fits in self._outcomes[len(self._ends) :]:
@@ -384,8 +411,12 @@ def unbounded_form(state: LexState) -> LexState:
 
 def half_form(state: LexState, place: int) -> LexState:
     """One of the texts that are read side by side for a text."""
-    language: Any = _language(state) if isinstance(state, Text) else None
-    return _with(state, side_by_side(language)[place])  # type: ignore[arg-type]
+    text: Any = state
+    language = _language(text)
+    if language is not None:
+        return _with(text, side_by_side(language)[place])
+    found, vector = each_live(text.vector)[place], text.vector
+    return Text(with_only((EMPTY,) * len(vector), vector.index(found), found), text.role)
 
 
 def _far_form(text: Text) -> tuple[Text, int]:

@@ -43,6 +43,26 @@ def readable(node: Regex) -> Regex:
     return node if found is node or found.is_empty() else found
 
 
+def readable_together(languages: tuple[Regex, ...]) -> tuple[Regex, ...]:
+    """As `readable`, of languages that a text is read in side by side, which must agree on it.
+
+    So a format is read without some of its texts only where all languages ask for it, some of them
+    with other demands, and these leave some texts in each.
+    """
+    if len(languages) == 1:
+        return (readable(*languages),)
+    alive = {x: x.parts if isinstance(x, And) else (x,) for x in languages if x.longest}
+    common = set[Regex].intersection(*map(set, alive.values())) if alive else set()
+    formats = [part for part in common if estimate(part, wide=False) is not part]
+    if len(formats) != 1 or max(map(len, alive.values())) == 1:
+        return languages
+    below = {formats[0]: estimate(formats[0], wide=False)}
+    read = {x: intersect(*(below.get(part, part) for part in alive[x])) for x in alive}
+    if any(language.is_empty() for language in read.values()):
+        return languages
+    return tuple(read.get(language, language) for language in languages)
+
+
 def _below(node: Regex, *, alone: bool = False) -> Regex:
     """A subset, in which what stands alone is as it is."""
     if node.plain or not isinstance(node, Alt | And | Not):
@@ -100,6 +120,15 @@ def _asks_for_length(part: Regex) -> bool:
     return is_length_bound(part) and as_repeat(part)[2] == INFINITE
 
 
+def _is_pattern(part: Regex) -> bool:
+    return (part.body if isinstance(part, Not) else part).plain and not is_length_bound(part)
+
+
+def _has_format(node: Regex) -> bool:
+    parts = node.parts if isinstance(node, Alt | And) and not node.plain else ()
+    return isinstance(node, SubAutomaton) or any(map(_has_format, parts))
+
+
 @lru_cache(maxsize=4096)
 def estimate(node: Regex, *, wide: bool) -> Regex:
     """An expression with the estimates of its sub-automata (`SubAutomatonState`) in their place.
@@ -121,7 +150,11 @@ def estimate(node: Regex, *, wide: bool) -> Regex:
 
 
 def nonempty_by_estimates(node: Regex) -> bool | None:
-    """Whether a language has a member; None where neither its subset nor its superset shows it."""
+    """Whether a language has a member; None where neither its subset nor a superset shows it."""
+    parts = node.parts if isinstance(node, And) else ()
+    patterns = [part for part in parts if _is_pattern(part)]
+    if len(patterns) > 1 and any(map(_has_format, parts)) and intersect(*patterns).is_empty():
+        return False
     below, above = _below(node), estimate(node, wide=True)
     if below is not node and not below.is_empty():
         return True

@@ -90,15 +90,22 @@ def has_member(root: Regex) -> bool:
     """As `is_nonempty`, but where that takes long, by a product automaton where there is one."""
     with contextlib.suppress(BudgetError):
         return is_nonempty(root, FEW_NODES)
-    if by_estimates is not None:
-        with contextlib.suppress(BudgetError):
-            root._nonempty = by_estimates(root)
-        if root._nonempty is not None:
-            return root._nonempty
+    known = _as_estimated(root)
+    if known is not None:
+        return known
     if product_search is not None:
         with contextlib.suppress(BudgetError):
             root._nonempty = product_search(root)
     return is_nonempty(root)
+
+
+def _as_estimated(root: Regex) -> bool | None:
+    """Whether there is a member, where that is known or estimates tell; else None."""
+    known = root.known_nonempty()
+    if known is None and by_estimates is not None:
+        with contextlib.suppress(BudgetError):
+            known = root._nonempty = by_estimates(root)
+    return known
 
 
 def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
@@ -113,7 +120,8 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
     Of a sequence it is the sum of those of its parts; else it is searched for. Raises `BudgetError`
     after `budget` nodes of one search.
     """
-    if not is_nonempty(root, budget):
+    known = _as_estimated(root)
+    if not (is_nonempty(root, budget) if known is None else known):
         return None
     todo = [root]  # no recursion: expressions may be very deep
     while todo:

@@ -32,6 +32,7 @@ found one by one in Python:
 - `BesideAutomaton`: an automaton of this kind, and what else must hold.
 - `ComplementAutomaton`: all texts but those of a format.
 - `FormatVector`: a format and plain expressions, where a text is read in several.
+- `UnionVector`: several expressions with automata of their own.
 - `LessWordsAutomaton`: any other automaton, without some listed texts.
 - `DerivedAutomaton`: derivatives of the expression (Brzozowski 1964); this always works.
 """
@@ -57,12 +58,14 @@ from structgen.regular.expressions.nodes import (
     Alt,
     And,
     Chars,
+    Concat,
     Not,
     Repeat,
     SubAutomaton,
     holds_loops,
     is_length_bound,
     is_listed,
+    is_vast,
 )
 from structgen.regular.expressions.required_characters import (
     unread,
@@ -92,7 +95,9 @@ from structgen.regular.lazy_dfa.pairs.beside import BesideAutomaton
 from structgen.regular.lazy_dfa.pairs.complements import ComplementAutomaton
 from structgen.regular.lazy_dfa.pairs.format_vectors import FormatVector, format_in
 from structgen.regular.lazy_dfa.pairs.less_words import LessWordsAutomaton
+from structgen.regular.lazy_dfa.pairs.pair import PairAutomaton
 from structgen.regular.lazy_dfa.pairs.side_by_side import SideBySideAutomaton, tells_endings
+from structgen.regular.lazy_dfa.pairs.union_vectors import UnionVector, each_live
 from structgen.regular.lazy_dfa.positions import MAX_POSITIONS
 from structgen.regular.lazy_dfa.product import MAX_PARTS, ProductAutomaton, is_boolean_combination
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
@@ -109,6 +114,7 @@ from structgen.regular.lazy_dfa.vectors import (
     VectorProduct,
     is_better_apart,
     is_nearly_plain,
+    take_apart,
 )
 from structgen.regular.numbers.language import constraints_of, number_alternatives
 
@@ -228,12 +234,20 @@ def automaton_of(regex: Regex) -> RegexAutomaton | None:
     return None if regex.longest == 0 or regex is ANY else _cache.of(regex)
 
 
-def vector_automaton(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector | None:
+def vector_automaton(
+    vector: Vector,
+) -> VectorAutomaton | VectorProduct | FormatVector | UnionVector | None:
     """One DFA that reads several expressions side by side; None where none can be built."""
     with contextlib.suppress(TooLargeError):
         found: Any = _cache.of(vector)
         return found  # type: ignore[no-any-return]
     return None
+
+
+def takes_derivatives(automaton: RegexAutomaton) -> bool:
+    """Whether an automaton, or one of those that it reads side by side, is one of derivatives."""
+    both = automaton.both if isinstance(automaton, PairAutomaton) else ()
+    return isinstance(automaton, DerivedAutomaton) or any(map(takes_derivatives, both))
 
 
 def is_prepared(regex: Regex) -> bool:
@@ -349,7 +363,7 @@ def product_has_member(regex: Regex) -> bool | None:
     None where the expression has no such automaton. Raises BudgetError.
     """
     found = automaton_of(regex) if is_boolean_combination(regex) else None
-    if isinstance(found, LessWordsAutomaton):
+    if isinstance(found, LessWordsAutomaton | BesideAutomaton):
         return True
     if not isinstance(found, ProductAutomaton):
         return None
@@ -376,7 +390,7 @@ def table_of(regex: Regex) -> TableAutomaton:
     return found
 
 
-def _joined(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector:
+def _joined(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector | UnionVector:
     """One automaton that reads several expressions. Raises TooLargeError."""
     with contextlib.suppress(TooLargeError):
         return VectorAutomaton(vector)
@@ -386,7 +400,47 @@ def _joined(vector: Vector) -> VectorAutomaton | VectorProduct | FormatVector:
         return FormatVector(vector, base, found, block_of)
     if is_better_apart(vector) or all(map(is_nearly_plain, vector)):
         raise TooLargeError
-    return VectorProduct(vector, block_of)
+    if any(map(_dives, vector)):
+        with contextlib.suppress(TooLargeError):
+            return _side_by_side(vector)
+    with contextlib.suppress(TooLargeError):
+        return VectorProduct(vector, block_of)
+    parts: dict[Regex, None] = {}
+    for language in vector:
+        take_apart(language, parts, unions=False)
+    if not any(map(is_vast, parts)):  # derivatives of others are few
+        raise TooLargeError
+    return _side_by_side(vector)
+
+
+def _dives(language: Regex) -> bool:
+    """Whether a product would look far for ends: of a format and what must hold beside it."""
+    if not isinstance(language, And) or without_words(language) is not None:
+        return False
+    sequences = (part for part in language.parts if isinstance(part, Concat))
+    return not all(part.plain for part in sequences)
+
+
+def _side_by_side(vector: Vector) -> UnionVector:
+    """Several expressions, each read by its own automaton. Raises TooLargeError."""
+    alive = each_live(vector)
+    if not 1 < len(alive) <= MOST_BESIDE:
+        raise TooLargeError
+    return UnionVector(vector, [*map(_own_automaton, alive)])
+
+
+def _own_automaton(language: Regex) -> RegexAutomaton:
+    """The automaton of an expression that is read beside others. Raises TooLargeError.
+
+    So for unions and complements, one of which is soon alone, and where it takes derivatives.
+    """
+    if language is ANY:
+        return LengthAutomaton(ANY)
+    costly = isinstance(language, Alt | Not) and not language.plain
+    found = None if costly or without_words(language) else automaton_of(language)
+    if found is None or takes_derivatives(found):
+        raise TooLargeError
+    return found
 
 
 def _built(regex: Regex) -> RegexAutomaton:

@@ -152,21 +152,25 @@ def _duration() -> Regex:
 
 _ATOM = r"[0-9A-Za-z!#$%&'*+\-/=?^_`{|}~<wide>]+"
 _QUOTED = r'"(?:[ !#-\[\]-~<wide>]|\\[ -~])*"'
-_DOMAIN_LABEL = "[0-9A-Za-z<wide>](?:[0-9A-Za-z<wide>-]<times>[0-9A-Za-z<wide>])?"
-_IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}"
+_DOMAIN_LABEL = "[0-9A-Za-z<first>](?:[0-9A-Za-z<wide>-]<times>[0-9A-Za-z<wide>])?"
+_IDN_LETTERS = r"\p{Ll}\p{Lo}\p{Lm}\p{Nd}"
+_IDN_MARKS = r"\p{Mn}\p{Mc}"
 
 
 def _mailbox(*, most: int = LAST_ASCII, times: str = "{0,61}") -> tuple[Regex, Regex, Regex]:
     """RFC 5321 section 4.1.2: `Local-part`, `Domain` and `address-literal`, of any length.
 
     most: the last code point. With more than ASCII: RFC 6531 section 3.3, where the letters of a
-    domain are those that RFC 5892 permits by their category; its rules for whole labels are not
-    checked. times: how often a character comes between the first and the last of a label.
+    domain are those that RFC 5892 permits by their category, and no mark begins a label; its other
+    rules for whole labels are not checked. times: how often a character comes between the first and
+    the last of a label.
     """
-    wide, letters = (rf"\u{{80}}-\u{{{most:X}}}", _IDN_LETTERS) if most > LAST_ASCII else ("", "")
+    wide = rf"\u{{80}}-\u{{{most:X}}}" if most > LAST_ASCII else ""
+    first, marks = (_IDN_LETTERS, _IDN_MARKS) if wide else ("", "")
     atom, quoted = _ATOM.replace("<wide>", wide), _QUOTED.replace("<wide>", wide)
     local = _whole(r"<atom>(?:\.<atom>)*|<quoted>", atom=atom, quoted=quoted)
-    label = _DOMAIN_LABEL.replace("<wide>", letters).replace("<times>", times)
+    label = _DOMAIN_LABEL.replace("<first>", first).replace("<wide>", first + marks)
+    label = label.replace("<times>", times)
     domain = _whole(r"<label>(?:\.<label>)*", label=label)
     six = concat(_whole("[iI][pP][vV]6:"), format_built("ipv6"))  # the only registered tag
     return local, domain, concat(literal("["), alt(format_built("ipv4"), six), literal("]"))

@@ -35,7 +35,7 @@ from structgen.automata.pushdown.machine import END_OF_TEXT, SKIP
 from structgen.regular.numbers.language import spellings
 from structgen.regular.numbers.lists import listed
 from structgen.regular.numbers.set_operations import number_intersection
-from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, readable
+from structgen.regular.regex import ANY, EMPTY, EPSILON, Regex, readable_together
 from structgen.regular.words import WordRange
 from structgen.schema.normal_form.forms import NormalForm
 
@@ -57,9 +57,8 @@ def scalars_of(form: NormalForm) -> ScalarLanguages:
 
 
 def strings_read(vector: Sequence[ScalarLanguages | NormalForm]) -> tuple[Regex, ...]:
-    """The strings of each form; where there is one form only, those that are read (`readable`)."""
-    strings = tuple([form.string for form in vector])
-    return (readable(*strings),) if len(strings) == 1 else strings
+    """The strings of each form, as far as they are read (see `expressions.estimates`)."""
+    return readable_together(tuple([form.string for form in vector]))
 
 
 @lru_cache(maxsize=1024)

@@ -101,6 +101,15 @@ def test_an_address_alone_is_what_the_expression_says() -> None:
     assert good > 20
 
 
+@pytest.mark.parametrize("text", ["a@{}", "a@{}b", "a@b.{}", "a@b.{}c.d"])
+def test_no_label_of_a_domain_begins_with_a_mark(text: str) -> None:
+    """RFC 5891 section 4.2.3.2; within a label a mark may stand, and anywhere before the "@"."""
+    for mark in "\u0301\u093e":
+        assert not matches(MAIL, text.format(mark))
+        assert matches(MAIL, text.format("x" + mark))
+        assert matches(MAIL, mark + text.format("x"))
+
+
 def test_estimates_count_characters() -> None:
     """All addresses are in the one, and in the other none but those with few or small letters."""
     rnd, found, left_out = random.Random(2), 0, 0

@@ -62,7 +62,7 @@ class FormatVector(PairAutomaton):
         self.ends[0] = self._facts_of(np.zeros(1, np.int64))[0][0]
 
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
-        (base, side), (at, beside) = self._both, self._pairs.halves[pairs].T
+        (base, side), (at, beside) = self.both, self._pairs.halves[pairs].T
         known = {EMPTY: np.zeros(len(pairs), np.bool_), ANY: np.ones(len(pairs), np.bool_)}
         known[self._format] = facts_at(base, at)[0] != 0
         codes, endless, *_ = facts_at(side, beside)

@@ -83,7 +83,7 @@ class LessWordsAutomaton(PairAutomaton):
                 behind = self._behind(here)
                 unknown = [one for one in behind if one not in self._left]
                 ends = all(
-                    part.ends[at] for part, at in zip(self._both, self._halves(here), strict=True)
+                    part.ends[at] for part, at in zip(self.both, self._halves(here), strict=True)
                 )
                 if ends or any(map(self._is_free, unknown)) or any(map(self._left.get, behind)):
                     self._left[here] = True
@@ -97,7 +97,7 @@ class LessWordsAutomaton(PairAutomaton):
 
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
         both = [
-            facts_at(*each) for each in zip(self._both, self._pairs.halves[pairs].T, strict=True)
+            facts_at(*each) for each in zip(self.both, self._pairs.halves[pairs].T, strict=True)
         ]
         ends, endless, loops, often = zip(*both, strict=True)
         free = endless[1] != 0

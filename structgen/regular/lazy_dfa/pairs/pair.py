@@ -29,14 +29,14 @@ _NOTHING = np.zeros((0, 3), np.int32)
 class PairAutomaton(SteppedAutomaton):
     """Two automata side by side; a state is a live pair of their states. Hold `lock` to use it.
 
-    joint: whether a text must fit both, or either.
+    both: the automata. joint: whether a text must fit both, or either.
     """
 
     joint: bool
 
     def __init__(self, one: RegexAutomaton, other: RegexAutomaton) -> None:
         """The pair of both starts is the start. Raises TooLargeError where it counts as dead."""
-        self._both = one, other
+        self.both = one, other
         self._kernels = kernels("regular.pairs")
         self._pairs = self._kernels.Pairs(
             np.zeros((ROOM, 2), np.int32),
@@ -94,7 +94,7 @@ class PairAutomaton(SteppedAutomaton):
 
         Ascending: first and last code point, and the pair behind.
         """
-        spans = [self._spans_of(*each) for each in zip(self._both, self._halves(pair), strict=True)]
+        spans = [self._spans_of(*each) for each in zip(self.both, self._halves(pair), strict=True)]
         most = 2 * (len(spans[0]) + len(spans[1]))
         self._make_room_for(most)
         found = np.empty((most, 3), np.int32)

@@ -20,7 +20,7 @@ from structgen.regular.lazy_dfa.stepped import SteppedAutomaton
 def tells_endings(automaton: RegexAutomaton) -> bool:
     """Whether an automaton knows texts that end a state, as those of formats do."""
     if isinstance(automaton, SideBySideAutomaton) and automaton.joint:
-        return all(map(tells_endings, automaton._both))
+        return all(map(tells_endings, automaton.both))
     return isinstance(automaton, SteppedAutomaton)
 
 
@@ -45,12 +45,12 @@ class SideBySideAutomaton(PairAutomaton):
         return Halves("all", states, min(part.free_from(at) for _, part, at in all_states))
 
     def _leaves(self, pair: Pair) -> Iterator[tuple[int, RegexAutomaton, int]]:
-        (one, other), (at, beside) = self._both, self._halves(pair)
+        (one, other), (at, beside) = self.both, self._halves(pair)
         if at >= 0:
             yield 0, one, at
         if beside < 0:
             return
-        if not isinstance(other, SideBySideAutomaton) or other.joint != self.joint:
+        if type(other) is not type(self) or other.joint != self.joint:
             yield 1, other, beside
             return
         with other.lock:
@@ -74,11 +74,11 @@ class SideBySideAutomaton(PairAutomaton):
     @property
     def closing(self) -> CharSet:
         """See `SubAutomatonState`."""
-        return cast(SteppedAutomaton, self._both[0]).closing if self.joint else NONE
+        return cast(SteppedAutomaton, self.both[0]).closing if self.joint else NONE
 
     def _stepped(self, state: int) -> Iterator[tuple[Any, int]]:
         """Both automata with their states."""
-        return zip(self._both, self._halves(cast(int, self._nodes[state])), strict=True)
+        return zip(self.both, self._halves(cast(int, self._nodes[state])), strict=True)
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""
@@ -95,7 +95,7 @@ class SideBySideAutomaton(PairAutomaton):
 
     def _facts_of(self, pairs: Array) -> Sequence[Array]:
         halves = self._pairs.halves[pairs].T
-        both = [facts_at(*each) for each in zip(self._both, halves, strict=True)]
+        both = [facts_at(*each) for each in zip(self.both, halves, strict=True)]
         ends, endless, loops, often = zip(*both, strict=True)
         if self.joint:
             often = np.minimum(*often)
