@@ -141,12 +141,20 @@ def test_overlapping_ranges_are_right_or_refused(monkeypatch: pytest.MonkeyPatch
         assert (state >= 0 and few.is_accepting(state)) == fits
 
 
-@given(st.lists(st.sets(st.integers(0, 6), max_size=4), max_size=6))
-def test_values_are_given_to_all_or_not(domains: list[set[int]]) -> None:
+@given(st.lists(st.sets(st.sampled_from([None, *range(6)]), max_size=4), max_size=6))
+def test_values_are_given_to_all_or_not(domains: list[set[int | None]]) -> None:
     """As trying all ways to hand them out tells."""
-    values = [[value_of(v) for v in sorted(domain)] for domain in domains]
+    values = [[value_of(v) for v in domain] for domain in domains]
     ways = itertools.product(*domains)
     assert has_perfect_matching(values) == any(len(set(way)) == len(domains) for way in ways)
+
+
+def test_null_is_given_once_as_any_value_is() -> None:
+    """In whatever order the values of each domain are tried."""
+    domains = [list(d) for n in (1, 2, 3) for d in itertools.permutations((None, 1, 2), n)]
+    for chosen in itertools.product(domains, repeat=3):
+        fits = any(len(set(way)) == len(way) for way in itertools.product(*chosen))
+        assert has_perfect_matching([list(map(value_of, d)) for d in chosen]) == fits
 
 
 def test_a_thousand_places_for_a_thousand_values() -> None:

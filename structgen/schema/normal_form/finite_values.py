@@ -275,11 +275,11 @@ def _gives_too(
             if value in giver:
                 todo.append(giver[value])
                 continue
-            while True:
+            while True:  # null is a value as any other
                 i = wanted_by[value]
                 before = given.get(i)
                 giver[value], given[i] = i, value
-                if before is None:  # it is the first
+                if i == first:
                     return True
                 value = before
     return False

@@ -338,3 +338,33 @@ def test_objects_of_few_values_are_counted_by_their_members() -> None:
     assert state == sg.DEAD
     with pytest.raises(UnsatisfiableSchemaError):
         sg.compile(sg.JsonSchema({**schema, "minItems": 13}), BYTES)
+
+
+@pytest.mark.parametrize(
+    ("heads", "counts", "found"),
+    [
+        ([["ab", [1], None]], (1, 2), None),
+        ([["a", None]], (1, 1), 2),
+        ([[None], [None, True]], (1, 1), 2),
+        ([[None, True], [None, True], [None, True]], (1, 1), 2),
+        ([[True, None], [True], [None, "a"]], (1, 1), 2),
+    ],
+)
+def test_null_is_given_to_one_item_alone(
+    heads: list[list[Any]], counts: tuple[int, int], found: int | None
+) -> None:
+    """As any other value: where two items need it, no array fits."""
+    kinds = [
+        {"contains": {"const": value}, "minContains": count}
+        for value, count in zip((True, None), counts, strict=True)
+    ]
+    array = {"type": "array", "uniqueItems": True, "prefixItems": [{"enum": h} for h in heads]}
+    schema = array | {"allOf": kinds}
+    if found is None:
+        with pytest.raises(UnsatisfiableSchemaError):
+            sg.JsonSchema(schema).machine()
+        return
+    constraint = sg.compile(sg.JsonSchema(schema), BYTES)
+    text = constraint.shortest_completion(constraint.start)
+    assert json_decider(schema)(text)
+    assert len(json.loads(text)) == found
