@@ -228,14 +228,17 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
     head, tail, top, met = 0, 1, numba.int64(s), -1
     need = numba.int64(ALL_KNOWN)
     last = depth_first
-    # All states wait in `line`, by when they were met, and on a stack linked by `below` as well.
+    # All states wait in `line`, by when they were met, and what is met while looking there last on
+    # a stack linked by `below` as well.
     while head < tail and met < 0 and need == ALL_KNOWN:
-        if last and top >= 0:
+        from_stack = last and top >= 0
+        if from_stack:
             at = top
             top = numba.int64(below[at])
         else:
             at = numba.int64(line[head])
             head += 1
+        stacks = from_stack or top < 0
         if live[at] != WAITS:
             continue
         live[at] = SEEN
@@ -256,10 +259,10 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
                 missing = fewest_missing(side, target)
                 if nearest < 0 or missing <= fewest:
                     target, nearest, fewest = nearest, target, missing
-                if target >= 0:
+                if target >= 0 and stacks:
                     below[target] = top
                     top = target
-        if nearest >= 0:
+        if nearest >= 0 and stacks:
             below[nearest] = top
             top = nearest
     # Searched to the end without a text, everything met is empty; broken off, it is undecided

@@ -181,9 +181,8 @@ def without_far_bounds(regex: Regex, near: int) -> tuple[Regex, int]:
         rest, reach = without_far_bounds(regex.body, near)
         return (regex if reach == INFINITE else complement(rest)), reach
     reach = _reach(regex, near)
-    return (
-        regex if reach == INFINITE else without_redundant_bounds(regex, reach, denied=False)
-    ), reach
+    rest = regex if reach == INFINITE else without_redundant_bounds(regex, reach, denied=False)
+    return rest, INFINITE if rest == regex else reach  # a bound that is implied goes nowhere
 
 
 def only_format(regex: Regex) -> Regex | None:

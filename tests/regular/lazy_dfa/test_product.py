@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from structgen.errors import BudgetError
 from structgen.regular.lazy_dfa import product
-from structgen.regular.lazy_dfa.automaton import _built, table_of
+from structgen.regular.lazy_dfa.automaton import _built, automaton_of, table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.numbers.language import (
@@ -27,6 +27,7 @@ from structgen.regular.numbers.language import (
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
 from structgen.regular.regex import Regex, alt, complement, intersect, matches
 from structgen.regular.syntax.ecma import parse
+from structgen.util.cancellation import limited
 from tests.regular.lazy_dfa.test_automaton import PATTERNS, TEXTS, accepts, as_re
 from tests.regular.lazy_dfa.test_sub_automata import NUMBERS
 
@@ -353,3 +354,15 @@ def test_a_complement_reads_what_any_number_looks_like(texts: list[str]) -> None
         assert accepts(automaton, text)
     assert not accepts(automaton, "18")
     assert np.array_equal(automaton.ends[:1], [1])
+
+
+@pytest.mark.parametrize("other", ["[a-z]", "[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]", "a.*b.*c"])
+def test_a_text_is_found_among_exponentially_many_states(other: str) -> None:
+    """Some text is found by going straight to where the fewest characters are missing."""
+    vast = "^[A-Za-z0-9-]+--[A-Za-z0-9-]{36}$"
+    both = intersect(parse(other), parse(vast))
+    with limited(500):
+        automaton = automaton_of(both)
+        assert automaton is not None
+        automaton.explore(0)
+    assert automaton.size < 5000
