@@ -26,6 +26,7 @@ from structgen.regular.expressions.logic import alt, complement, intersect
 from structgen.regular.expressions.nodes import ANY, ANY_CHAR, SubAutomatonState, matches
 from structgen.regular.expressions.search import min_length, shortest
 from structgen.regular.lazy_dfa.automaton import product_has_member
+from structgen.regular.lazy_dfa.shortest_texts import shortest_text
 
 __all__ = [
     "ANY", "ANY_CHAR", "EMPTY", "EPSILON", "INFINITE", "Regex", "SubAutomatonState",
@@ -36,3 +37,4 @@ __all__ = [
 
 search.product_search = product_has_member  # which stands above the search that uses it
 search.by_estimates = nonempty_by_estimates
+search.table_search = shortest_text

@@ -122,7 +122,7 @@ def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
     None where another word may take fewer bytes than its shortest one, as that takes more than a
     byte per character, or where it takes bytes that are not in `alphabet`.
     """
-    word = shortest(alone.language)
+    word = shortest(alone.language, by_table=not alone.text.recorded)
     if word is None or not (_is_plain(word) or text_of(alone.language) == word):
         return None
     if max(word, default="") >= _STAND_IN:

@@ -13,24 +13,27 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
-from structgen.regular.expressions.base import Regex
+from structgen.regular.expressions.base import EPSILON, Regex
 from structgen.regular.expressions.nodes import Concat, Literal, Repeat
 from structgen.regular.expressions.required_characters import (
     is_ruled_out,
     lacks_required_character,
 )
-from structgen.util.cancellation import checkpoint
+from structgen.util.cancellation import checkpoint, limited
 
 FEW_NODES = 100  # nodes a search visits before a product automaton is tried
 NODE = 2  # units of work that the derivatives of a node take
 NODE_BUDGET = 20_000  # nodes one search may visit
 MAX_LENGTH = 1 << 24  # characters of a text that is written down
 LONG = 50  # nodes after which a search also prunes by required characters
+FEW_UNITS = 200  # of work for a shortest member until a table of states is tried
 
 #: by a product automaton, which may raise BudgetError; `structgen.regular.regex` puts it here
 product_search: Callable[[Regex], bool | None] | None = None
 #: the same by languages that stand for those of formats, None if they do not tell
 by_estimates: Callable[[Regex], bool | None] | None = None
+#: `shortest` by a table of states, None where there is none
+table_search: Callable[[Regex], str | None] | None = None
 
 
 def too_costly(what: str, budget: int) -> BudgetError:
@@ -114,11 +117,12 @@ def _mark_path(node: Regex | None, parents: dict[Regex, Regex | None]) -> None:
         node = parents[node]
 
 
-def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
+def min_length(root: Regex, budget: int = NODE_BUDGET, *, by_table: bool = True) -> int | None:
     """The length of a shortest member in characters, or None when there is none.
 
-    Of a sequence it is the sum of those of its parts; else it is searched for. Raises `BudgetError`
-    after `budget` nodes of one search.
+    Of a sequence it is the sum of those of its parts; else it is searched for, where that takes
+    long by a table of states, if `by_table`. Raises `BudgetError` after `budget` nodes of one
+    search.
     """
     known = _as_estimated(root)
     if not (is_nonempty(root, budget) if known is None else known):
@@ -135,7 +139,7 @@ def min_length(root: Regex, budget: int = NODE_BUDGET) -> int | None:
             todo += missing
         else:
             lengths = sum(part._distance for part in parts)
-            node._distance = lengths * times if parts else _nearest(node, budget)
+            node._distance = lengths * times if parts else _length(node, budget, by_table)
     return root._distance
 
 
@@ -148,6 +152,23 @@ def _in_turn(node: Regex) -> tuple[list[Regex], int]:
     if isinstance(node, Repeat):
         return [node.body], node.low
     return [], 1
+
+
+def _length(node: Regex, budget: int, by_table: bool) -> int:
+    """`min_length` of a node with a member that is no sequence."""
+    text = None
+    if by_table:
+        with contextlib.suppress(BudgetError), limited(FEW_UNITS):
+            return _nearest(node, budget)
+        text = _by_table(node)
+    return _nearest(node, budget) if text is None else len(text)
+
+
+def _by_table(node: Regex) -> str | None:
+    """`shortest` of a node as a table of states says; None where it does not."""
+    with contextlib.suppress(BudgetError):
+        return None if table_search is None else table_search(node)
+    return None
 
 
 def _nearest(root: Regex, budget: int) -> int:
@@ -189,14 +210,15 @@ class _Again(NamedTuple):
     times: int
 
 
-def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
+def shortest(root: Regex, budget: int = NODE_BUDGET, *, by_table: bool = True) -> str | None:
     """A shortest member, or None when there is none.
 
     Among those it is the first by letters, where printable ASCII letters come before all others
     and lower code points before higher ones. Raises `BudgetError` after `budget` nodes of one
-    search, or where it has more than MAX_LENGTH characters.
+    search, or where it has more than MAX_LENGTH characters. by_table: see `min_length`. Without,
+    the nodes keep what was found, for those who ask for the members of many of them, as of keys.
     """
-    length = min_length(root, budget)
+    length = min_length(root, budget, by_table=by_table)
     if length is None:
         return None
     if length > MAX_LENGTH:
@@ -219,16 +241,33 @@ def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
         elif isinstance(node, Repeat):
             todo += (_Again(len(text), node.low), node.body)
         else:
-            letter, after = _first_step(node, budget)
-            text.append(chr(letter))
-            todo.append(after)
+            letters, rest = _letters(node, budget) if by_table else _steps(node, budget)
+            text += letters
+            todo.append(rest)
     return "".join(text)
+
+
+def _letters(node: Regex, budget: int) -> tuple[str, Regex]:
+    """The first letters of what `shortest` gives for a node that is no sequence, and the rest."""
+    with contextlib.suppress(BudgetError), limited(FEW_UNITS):
+        return _steps(node, budget)
+    text = _by_table(node)
+    return _steps(node, budget) if text is None else (text, EPSILON)
+
+
+def _steps(node: Regex, budget: int) -> tuple[str, Regex]:
+    """`_letters` by derivatives: those up to where a sequence is left."""
+    letters = []
+    while not (node.nullable or isinstance(node, Literal | Concat | Repeat)):
+        letter, node = _first_step(node, budget)
+        letters.append(chr(letter))
+    return "".join(letters), node
 
 
 def _first_step(node: Regex, budget: int) -> tuple[int, Regex]:
     """The first letter of the shortest member that `shortest` gives, and what follows it."""
     checkpoint()
-    left = (min_length(node, budget) or 0) - 1
+    left = (min_length(node, budget, by_table=False) or 0) - 1
     best: tuple[bool, int] | None = None
     after = node
     for chars, target in node.moves():
@@ -236,7 +275,7 @@ def _first_step(node: Regex, budget: int) -> tuple[int, Regex]:
         rank = (not 0x20 <= letter <= 0x7E, letter)
         if (best is not None and best < rank) or target.shortest > left:
             continue
-        if min_length(target, budget) == left:
+        if min_length(target, budget, by_table=False) == left:
             best, after = rank, target
     if best is None:  # cannot be: the length is exact
         raise too_costly("the shortest member", budget)

@@ -1,0 +1,76 @@
+"""Shortest texts by tables of states are those that derivatives find, where these take long too."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import structgen as sg
+from structgen.regular.expressions import search
+from structgen.regular.lazy_dfa.shortest_texts import shortest_text
+from structgen.regular.regex import ANY_CHAR, complement, intersect, matches, repeat, shortest
+from structgen.regular.syntax.ecma import parse
+
+PATTERNS = [
+    "^a+b", "b[ab]c$", "^[^a]*$", "a.c|cb", "^(ab|c)*$", "^(?:aa|b)+c?$", "c{2}", "^.*b.{2}$",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=3),
+    st.sampled_from(PATTERNS),
+    st.integers(0, 6),
+    st.one_of(st.none(), st.integers(0, 4)),
+)
+def test_it_is_the_first_of_all_short_texts(
+    patterns: list[str], barred: str, least: int, more: int | None
+) -> None:
+    """By length and letters, among all texts of up to six letters of four."""
+    length = repeat(ANY_CHAR, least, None if more is None else least + more)
+    language = intersect(*map(parse, patterns), complement(parse(barred)), length)
+    most = 6 if more is None else min(6, least + more)
+    texts = (
+        "".join(text)
+        for n in range(least, most + 1)
+        for text in itertools.product(" abc", repeat=n)
+    )
+    fits = (
+        text
+        for text in texts
+        if all(re.search(pattern, text) for pattern in patterns) and not re.search(barred, text)
+    )
+    expected = next(fits, None)
+    found = shortest_text(language)
+    if expected is not None:
+        assert found == expected
+    assert found is None or matches(language, found)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["github", '^"([^"\\\\]|\\\\.)*"$', "^.*/accounts$", "[0-9a-f]{64}"]
+)
+def test_a_text_with_a_great_length_is_found(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as without the table, which takes many times longer."""
+    language = intersect(parse(pattern), repeat(ANY_CHAR, 90))
+    found = shortest_text(language)
+    monkeypatch.setattr(search, "table_search", None)
+    assert found == shortest(language)
+
+
+def test_strings_of_patterns_and_a_length_have_completions() -> None:
+    """It used up the work that a completion may take."""
+    schema = {
+        "type": "string",
+        "maxLength": 1000,
+        "allOf": [
+            {"pattern": r"^plaintext|static|longterm|ephemeral|timewindowed$"},
+            {"pattern": r"^(CVE-\d{4}-(0\d{3}|[1-9]\d{3,}))|(CAPEC-\d+)$"},
+        ],
+    }
+    vocabulary = sg.Vocabulary([b"<end>", *(bytes([byte]) for byte in range(256))], eos_ids=[0])
+    constraint = sg.compile(schema, vocabulary)
+    assert constraint.shortest_completion(constraint.start) == b'"staticCAPEC-0"'
