@@ -263,7 +263,10 @@ class ComposedAutomaton(TableAutomaton):
         self.is_vast = program.is_vast
         self.max_eager_states = 0 if self.is_vast else self.max_eager_states
         self.is_kernel_only = all(block.is_kernel_only for block in blocks)
+        self._last = (positions.follow[1:, 0] & np.uint64(1)).astype(np.uint8)
         (first,) = _members(positions.start[None])
+        if regex.nullable and not any(blocks[n].ends[0] and self._last[n] for n in first):
+            first = first[:1] + first  # in no other state twice: behind the start no text may end
         start = np.zeros(max(NARROW, len(first)), np.uint64)
         start[: len(first)] = np.array(first, np.uint64) + np.uint64(1)
         super().__init__(start, self._parts.classes, ends=regex.nullable)
@@ -271,7 +274,6 @@ class ComposedAutomaton(TableAutomaton):
         self._after = np.full((count, max(1, *map(len, following))), -1, np.int32)
         for after, members in zip(self._after, following, strict=True):
             after[: len(members)] = members
-        self._last = (positions.follow[1:, 0] & np.uint64(1)).astype(np.uint8)
 
     @property
     def nbytes(self) -> int:
