@@ -432,15 +432,23 @@ def _side_by_side(vector: Vector) -> UnionVector:
 def _own_automaton(language: Regex) -> RegexAutomaton:
     """The automaton of an expression that is read beside others. Raises TooLargeError.
 
-    So for unions and complements, one of which is soon alone, and where it takes derivatives.
+    So for unions and complements, one of which is soon alone, and where derivatives are as fast.
     """
     if language is ANY:
         return LengthAutomaton(ANY)
     costly = isinstance(language, Alt | Not) and not language.plain
     found = None if costly or without_words(language) else automaton_of(language)
-    if found is None or takes_derivatives(found):
+    if found is None or takes_derivatives(found) or _is_wide(found):
         raise TooLargeError
     return found
+
+
+def _is_wide(automaton: RegexAutomaton) -> bool:
+    """Whether it reads a pattern beside a format that is itself two automata: too many pairs."""
+    if not isinstance(automaton, BesideAutomaton):
+        return False
+    base, side = automaton.both
+    return isinstance(base, SideBySideAutomaton) and not isinstance(side, LengthAutomaton)
 
 
 def _built(regex: Regex) -> RegexAutomaton:

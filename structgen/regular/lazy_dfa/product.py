@@ -85,7 +85,7 @@ class ProductAutomaton(TableAutomaton):
         sets = [block for block in blocks if isinstance(block, ComposedAutomaton)]
         if any(block.is_vast for block in sets):
             raise TooLargeError
-        self.dives = bool(sets)  # search depth first: formats have many states and few dead ends
+        self._dives = bool(sets)  # search depth first: formats have many states and few dead ends
         self.max_eager_states = WORTH_OF_SETS if sets else WORTH
         self._parts = SubAutomatonStates(blocks, [ALL])
         self._formula = np.array(lines, np.int32)
@@ -161,7 +161,7 @@ class ProductAutomaton(TableAutomaton):
         while self.search.queue[state] != 1:
             before = int(self._side.sizes[k.MADE])
             given = self._parts.nodes, self._formula, self._side, self.states, self.search
-            need = k.explore_product(*given, self.dives, state, end)
+            need = k.explore_product(*given, self._dives, state, end)
             checkpoint(1 + (int(self._side.sizes[k.MADE]) - before) // TUPLES_PER_UNIT)
             if need >= 0:  # a part has to be explored
                 self._parts.explore(need, FEW_NUMBERS if self.reads_numbers else count)
