@@ -228,8 +228,8 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
     head, tail, top, met = 0, 1, numba.int64(s), -1
     need = numba.int64(ALL_KNOWN)
     last = depth_first
-    # All states wait in `line`, by when they were met, and what is met while looking there last on
-    # a stack linked by `below` as well.
+    # All states wait in `line`, by when they were met, and on a stack linked by `below` as well.
+    # What is met behind the first in line must be nearer to the end than the top for that.
     while head < tail and met < 0 and need == ALL_KNOWN:
         from_stack = last and top >= 0
         if from_stack:
@@ -238,7 +238,7 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
         else:
             at = numba.int64(line[head])
             head += 1
-        stacks = from_stack or top < 0
+        most = ENDLESS if from_stack or top < 0 else max(fewest_missing(side, top) - 1, 0)
         if live[at] != WAITS:
             continue
         live[at] = SEEN
@@ -258,11 +258,12 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
                 tail += 1
                 missing = fewest_missing(side, target)
                 if nearest < 0 or missing <= fewest:
-                    target, nearest, fewest = nearest, target, missing
-                if target >= 0 and stacks:
+                    target, nearest = nearest, target
+                    missing, fewest = fewest, missing
+                if target >= 0 and missing <= most:
                     below[target] = top
                     top = target
-        if nearest >= 0 and stacks:
+        if nearest >= 0 and fewest <= most:
             below[nearest] = top
             top = nearest
     # Searched to the end without a text, everything met is empty; broken off, it is undecided

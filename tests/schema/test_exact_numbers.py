@@ -146,20 +146,36 @@ def test_the_rest_of_a_number_gets_no_automaton_of_its_own(
 def test_fractional_numbers_are_told_from_whole_ones_when_a_schema_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each state takes a search for a number that can follow; none is made in the text."""
+    """Each state takes a search for a number that can follow; a text takes one for all of them."""
     names = {key: {"type": "integer"} for key in "ab"}
     schema = {"not": {"properties": names}, "type": "object"}
     spec = sg.JsonSchema(schema, property_order="any", whitespace="any")
     constraint = sg.compile(spec, VOCABULARY)
     searched: list[Regex] = []
-    decide = Regex.decide_nonempty
+    decide = Regex.search_member
 
     def counted(expression: Regex) -> bool:
         if expression.known_nonempty() is None:
             searched.append(expression)
         return decide(expression)
 
-    monkeypatch.setattr(Regex, "decide_nonempty", staticmethod(counted))
+    monkeypatch.setattr(Regex, "search_member", staticmethod(counted))
     for text in (b'{"a":', b'{"a":1', b'{"a":12'):
         constraint.mask_id(constraint.advance_bytes(constraint.start, text))
-    assert not searched
+    assert len(searched) < 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "shortest"),
+    [
+        ({"not": {"anyOf": [{"maximum": 0.75}, {"multipleOf": 2}]}}, b"1"),
+        ({"oneOf": [{"multipleOf": 0.25}, {"maximum": -3}], "exclusiveMaximum": 0.25}, b"0"),
+        ({"oneOf": [{"maximum": 12.34}, {"multipleOf": 0.5}], "multipleOf": 3}, b"15"),
+    ],
+)
+def test_numbers_are_finished_where_derivatives_are_endless(
+    schema: dict[str, Any], shortest: bytes
+) -> None:
+    """That no negative number fits is seen by a product automaton; derivatives never end."""
+    constraint = sg.compile({"type": "number", **schema}, VOCABULARY)
+    assert constraint.shortest_completion(constraint.start) == shortest

@@ -89,8 +89,7 @@ class Regex:
     _distance: int
     _steps: Moves | None
     _moves: Moves | None
-    #: decide whether a language has a member, quickly and thoroughly; `search` attaches both
-    decide_nonempty: ClassVar[staticmethod[[Regex], bool]]
+    #: decides whether a language has a member; `search` attaches it
     search_member: ClassVar[staticmethod[[Regex], bool]]
 
     def _describe(
@@ -123,7 +122,7 @@ class Regex:
         if found is None:
             found = self.steps()
             if not self.plain:
-                found = tuple(move for move in found if self.decide_nonempty(move[1]))
+                found = tuple(move for move in found if not move[1].is_empty())
             self._moves = found
         return found
 

@@ -26,7 +26,8 @@ NODE = 2  # units of work that the derivatives of a node take
 NODE_BUDGET = 20_000  # nodes one search may visit
 MAX_LENGTH = 1 << 24  # characters of a text that is written down
 LONG = 50  # nodes after which a search also prunes by required characters
-FEW_UNITS = 200  # of work for a shortest member until a table of states is tried
+FEW_UNITS = 400  # of work for a shortest member until a table of states is tried
+TABLE_UNITS = 4000  # of work for that
 
 #: by a product automaton, which may raise BudgetError; `structgen.regular.regex` puts it here
 product_search: Callable[[Regex], bool | None] | None = None
@@ -166,7 +167,7 @@ def _length(node: Regex, budget: int, by_table: bool) -> int:
 
 def _by_table(node: Regex) -> str | None:
     """`shortest` of a node as a table of states says; None where it does not."""
-    with contextlib.suppress(BudgetError):
+    with contextlib.suppress(BudgetError), limited(TABLE_UNITS):
         return None if table_search is None else table_search(node)
     return None
 
@@ -282,5 +283,4 @@ def _first_step(node: Regex, budget: int) -> tuple[int, Regex]:
     return best[1], after
 
 
-Regex.decide_nonempty = staticmethod(is_nonempty)
 Regex.search_member = staticmethod(has_member)

@@ -21,7 +21,7 @@ from structgen.regular.lazy_dfa.counters import split_length_bound
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
 from structgen.util.cancellation import checkpoint
 
-MOST_IN_LAYER = 1 << 12  # states that texts of one length lead to
+MOST_IN_LAYER = 1 << 10  # states that texts of one length lead to
 PER_UNIT = 64  # states of a layer that are looked at in a unit of work
 
 States = npt.NDArray[np.int64]
