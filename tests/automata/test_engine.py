@@ -363,3 +363,12 @@ def test_a_key_matters_while_one_before_it_may_come_of_it(
     rest = whole[len(whole.decode(errors="ignore").encode()) :]
     begun = text.encode() + rest
     assert engine.core(at)[2] == json.loads(f'"{known}"').encode().startswith(begun)
+
+
+def test_another_string_is_found_behind_a_backslash_too() -> None:
+    """Where the shortest one was read before: a quote there is a character."""
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    machine = sg.JsonSchema(schema, property_order="any", whitespace="any").machine()
+    engine = Engine(lambda: machine)
+    at, _ = engine.run(engine.start, rb'["\"", "\\'[:-1])
+    assert engine.completions().shortest(at) == b'/"]'

@@ -101,11 +101,13 @@ def legal(schema: Schema) -> bool:
     return True
 
 
-def compiled(schema: Schema, layout: tuple[str, str], formats: bool = False) -> sg.Constraint:
+def compiled(
+    schema: Schema, layout: tuple[str, str], formats: bool = False, **options: Any
+) -> sg.Constraint:
     """The constraint of a schema, with one token for each byte."""
     order, space = layout
-    asserted = "assert" if formats else "annotate"
-    spec = sg.JsonSchema(schema, property_order=order, whitespace=space, formats=asserted)
+    options["formats"] = "assert" if formats else "annotate"
+    spec = sg.JsonSchema(schema, property_order=order, whitespace=space, **options)
     return sg.compile(spec, BYTES)
 
 
@@ -169,10 +171,10 @@ def compare(
 
 
 def declared(schema: Schema, texts: list[bytes], formats: bool = False) -> Report:
-    """In declared order and compact every valid value has a text, too."""
+    """In declared order and compact every valid value has a text, too, with its numbers."""
     report = Report()
     try:
-        constraint = compiled(schema, COMPACT, formats)
+        constraint = compiled(schema, COMPACT, formats, spelling="any")
     except UnsatisfiableSchemaError:
         shown = _shown(min(texts, key=len))
         return Report(faults=[Fault("declared order loses a value", schema, shown, layout=COMPACT)])

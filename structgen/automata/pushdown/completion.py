@@ -193,11 +193,16 @@ class Completions:
         cost = 0 if after == ENDED else self._cost(after & 0xFFFFFFFF)
         yield Way(len(ending.path) + cost, ending.path, after)
 
+    def _begins(self, position: int) -> bool:
+        """Whether nothing of a frame's lexeme has been read."""
+        frame = self._engine.frame_at(position & 0xFFFFFFFF)
+        return self._engine.state(position >> 32) == frame.lexeme
+
     def _exact(self, position: int) -> int:
         """Fewest bytes to the end, exact at the start of a frame's lexeme; 0 elsewhere."""
-        frame = self._engine.frame_at(position & 0xFFFFFFFF)
-        if self._engine.state(position >> 32) != frame.lexeme:
+        if not self._begins(position):
             return 0
+        frame = self._engine.frame_at(position & 0xFFFFFFFF)
         return self._cost(position & 0xFFFFFFFF) - self._before(frame)
 
     def _before(self, frame: Frame) -> int:
@@ -215,11 +220,10 @@ class Completions:
         That is where a name must come: one of many, of which few may be allowed in this frame, or a
         long one where any shorter key may come as well.
         """
-        engine = self._engine
-        frame = engine.frame_at(position & 0xFFFFFFFF)
-        if engine.state(position >> 32) != frame.lexeme:
+        if not self._begins(position):
             return [], False
-        words, are_all = engine.machine.words(frame)
+        engine = self._engine
+        words, are_all = engine.machine.words(engine.frame_at(position & 0xFFFFFFFF))
         found = [Ending(terminal, text) for terminal, text in words if self._writes(text)]
         return found, are_all and bool(found)
 
@@ -270,8 +274,8 @@ class Completions:
             return refused, DEAD
         ties = itertools.count()
         queue = [(len(refused.path), next(ties), b"", position)]
-        # before a string, nothing but its quote leads there; within one, a quote ends it
-        first = b'"' if refused.path[:1] == b'"' != refused.path else ORDER
+        # before a string, nothing but its quote leads there
+        first = b'"' if refused.path[:1] == b'"' and self._begins(position) else ORDER
         for _ in range(MAX_TRIED):
             if not queue:
                 break
