@@ -229,7 +229,8 @@ def decide(nodes, formula, side, s, depth_first):  # type: ignore[no-untyped-def
     need = numba.int64(ALL_KNOWN)
     last = depth_first
     # All states wait in `line`, by when they were met, and on a stack linked by `below` as well.
-    # What is met behind the first in line must be nearer to the end than the top for that.
+    # What is met behind the first in line must be nearer to the end than the top for that, so that
+    # the stack leads on where it began, or have no known distance to the end.
     while head < tail and met < 0 and need == ALL_KNOWN:
         from_stack = last and top >= 0
         if from_stack:

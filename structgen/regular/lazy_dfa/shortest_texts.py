@@ -47,23 +47,22 @@ def _layers(automaton: TableAutomaton, least: int, most: int) -> list[States]:
     """The states that texts of 0, 1, ... characters lead to, up to where one ends; [] if none."""
     layer = np.zeros(1, np.int64)
     layers = [layer]
-    seen = np.zeros(1, np.bool_)  # at lengths from `least` on
+    seen = np.zeros(0, np.bool_)  # the states at lengths from `least` on
     while len(layer) and len(layers) - 1 <= most:
         checkpoint(1 + len(layer) // PER_UNIT)
-        if len(layers) > least:
-            if automaton.ends[layer].any():
-                return layers
-            seen = np.pad(seen, (0, automaton.size - len(seen)))
-            seen[layer] = True
+        if len(layers) > least and automaton.ends[layer].any():
+            return layers
         for state in layer[automaton.search.queue[layer] != 1].tolist():
             automaton.find(state, AT_ONCE)
-        layer = np.unique(automaton.search.moves[layer]).astype(np.int64)
-        layer = layer[layer >= 0]
+        behind = np.unique(automaton.search.moves[layer]).astype(np.int64)
+        behind = behind[behind >= 0]
         if len(layers) > least:
             seen = np.pad(seen, (0, automaton.size - len(seen)))
-            layer = layer[~seen[layer]]
-        if len(layer) > MOST_IN_LAYER:
+            seen[layer] = True
+            behind = behind[~seen[behind]]
+        if len(behind) > MOST_IN_LAYER:
             raise too_costly("the shortest member", MOST_IN_LAYER)
+        layer = behind
         layers.append(layer)
     return []
 

@@ -58,7 +58,8 @@ def in_words(parts: dict[str, Any]) -> str:
     listed = [f"{pointer} ({quoted(value)})" for pointer, value in parts.items()][:SHOWN]
     more = f", and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     verb = "exclude each other" if len(parts) > 1 else "leaves no value"
-    slip = next(filter(None, map(within_slashes, parts.values())), "")
+    patterns = (value for pointer, value in parts.items() if pointer.endswith("/pattern"))
+    slip = next(filter(None, map(within_slashes, patterns)), "")
     meant = f"; patterns have no slashes around them: {slip!r}" if slip else ""
     return f"{', '.join(listed)}{more} {verb}{meant}"
 

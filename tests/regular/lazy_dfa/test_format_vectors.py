@@ -24,6 +24,7 @@ from structgen.regular.regex import (
 )
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.formats.formats import format_built
+from tests.regular.lazy_dfa.test_automaton import after
 
 HOST, PATTERN, MAIL = format_built("hostname"), format_built("regex"), format_built("idn-email")
 SHORT = repeat(ANY_CHAR, 0, 4)
@@ -46,10 +47,8 @@ def test_ends_say_in_which_languages_a_text_is(name: str) -> None:
     rnd, found = random.Random(4), set()
     for _ in range(300):
         text = "".join(rnd.choices("ab.-@(|)x ", k=rnd.randrange(7)))
-        state = 0
-        for letter in text:
-            assert automaton.reads(state, letter)
-            state = automaton.after(state, letter)
+        state = after(automaton, 0, text)
+        assert state is not None
         outcome = automaton.outcomes.listed[int(automaton.ends[state]) - 1]
         assert outcome == tuple(matches(language, text) for language in vector), text
         found.add(outcome)
