@@ -136,7 +136,7 @@ class KeySetFrames:
         """The frame after a name, which is marked as seen in the key set beside it."""
         matcher: ObjectMatcher = names.thread.matcher
         position = matcher.position(name)
-        if not matcher.possible_names[position]:
+        if not matcher.is_possible(position):
             return None
         return NewKey(self._value(names, matcher.child(name)), position)
 

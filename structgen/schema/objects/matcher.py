@@ -13,7 +13,7 @@ unless it is required, and all other keys come after the names.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from structgen.regular.expressions.build import text_of
 from structgen.regular.infinite import every_prefix_is_infinite, is_infinite, is_single
@@ -155,21 +155,30 @@ class ObjectMatcher:
         by_class = type(self) is ObjectMatcher and all(c.depends_on_class_only for c in parts)
         return tuple(parts if by_class else read)
 
+    def is_possible(self, position: int) -> bool:
+        """Whether a name may come: it can be written, and some value fits its child."""
+        found = self._possible[position]
+        if found is None:
+            name, children = self.names[position], self._lazy_children
+            plain = children is not None and children.surely_satisfiable(name)
+            # the child is only made if its subschema does not tell
+            found = is_spellable(name) and (plain or self._costs.satisfiable(self.child(name)))
+            self._possible[position] = found
+        return found
+
+    @property
+    def possible_names(self) -> list[str]:
+        """The names that may come."""
+        return [name for i, name in enumerate(self.names) if self.is_possible(i)]
+
     @cached_attribute
-    def possible_names(self) -> tuple[bool, ...]:
-        """Whether each of `names` may come: it can be written, and some value fits its child."""
+    def _possible(self) -> list[bool | None]:
+        """What `is_possible` has found so far, None where it was not asked."""
         children = self._lazy_children
         all_satisfiable = (
             children is not None and children.all_satisfiable and len(children) == len(self.names)
         )
-        return (True,) * len(self.names) if all_satisfiable else tuple(self._possible(self.names))
-
-    def _possible(self, names: Iterable[str]) -> Iterator[bool]:
-        """`possible_names` of some names; a child is only made if its subschema does not tell."""
-        children, possible = self._lazy_children, self._costs.satisfiable
-        for name in names:
-            plain = children is not None and children.surely_satisfiable(name)
-            yield is_spellable(name) and (plain or possible(self.child(name)))
+        return [True if all_satisfiable else None] * len(self.names)
 
     @property
     def _lazy_children(self) -> Children | None:
@@ -188,18 +197,19 @@ class ObjectMatcher:
         """By name, what the value must fit and whether it must come, if nothing else matters."""
         if not self._is_simple or self.key_classes:
             return None
-        names = (n for n, ok in zip(self.names, self.possible_names, strict=True) if ok)
-        return {name: (self.child(name), name in self.required) for name in names}
+        return {name: (self.child(name), name in self.required) for name in self.possible_names}
 
     @property
     def has_members(self) -> bool:
         """Whether some key certainly may come first, of a matcher that some object fits."""
-        return bool(self.required) or (self._is_simple and any(self._possible(self.names)))
+        positions = range(len(self.names))
+        return bool(self.required) or (self._is_simple and any(map(self.is_possible, positions)))
 
-    @property
+    @cached_attribute
     def spans(self) -> bool:
         """Whether the names that may come next are always those in one range of `names`."""
-        return self.declared and self._is_simple and all(self.possible_names)
+        positions = range(len(self.names))
+        return self.declared and self._is_simple and all(map(self.is_possible, positions))
 
     def span(self, at: Progress) -> tuple[int, int]:
         """The half-open range of positions in `names` that may come next (where `spans`)."""
@@ -253,7 +263,7 @@ class ObjectMatcher:
     def key_set(self) -> tuple[list[int], list[int], bool]:
         """Positions of the names that must come and that may; whether other keys may, always."""
         needed = [self._index[name] for name in self.required]
-        possible = [i for i, ok in enumerate(self.possible_names) if ok]
+        possible = [i for i in range(len(self.names)) if self.is_possible(i)]
         return sorted(needed), possible, bool(self.key_classes)
 
     def position(self, name: str) -> int:
@@ -282,7 +292,7 @@ class ObjectMatcher:
 
     def _capacity(self, at: Progress) -> int:
         """How many more keys could follow in declared order; counted up to the least number."""
-        named = sum(self.possible_names[at.position :])
+        named = sum(map(self.is_possible, range(at.position, len(self.names))))
         if named >= self.alt.least:
             return named
         used = len(at.seen) if self.declared else sum(k not in self._index for k in at.seen)
@@ -315,10 +325,10 @@ class ObjectMatcher:
     def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
         """The names that may come next; only those `among` some if these are given."""
         first, last = self.span(at) if self.declared else (0, len(self.names))
-        possible = zip(self.names[first:last], self.possible_names[first:last], strict=True)
-        found = [name for name, ok in possible if ok and name not in at.seen]
+        fresh = [i for i in range(first, last) if self.names[i] not in at.seen]
         if among is not None:
-            found = [name for name in found if name in among]
+            fresh = [i for i in fresh if self.names[i] in among]
+        found = [self.names[i] for i in fresh if self.is_possible(i)]
         if self.is_bounded:
             found = [n for n in found if self._can_finish(self.advance(at, n))]
         return found
@@ -371,7 +381,7 @@ class ObjectMatcher:
         if index is None:
             fresh = key not in at.seen and self._may_add_unnamed(at)
             return fresh and any(key_class.has(key) for key_class in self.key_classes)
-        if key in at.seen or index < at.position or not self.possible_names[index]:
+        if key in at.seen or index < at.position or not self.is_possible(index):
             return False
         if self.declared and not self.required.isdisjoint(self.names[at.position : index]):
             return False
@@ -464,7 +474,8 @@ class ObjectMatcher:
 
     def surely_satisfiable(self) -> bool:
         """Whether some object certainly fits, as far as is seen without a search."""
-        return self._surely_has_room and all(self._possible(self.alt.required))
+        needed = (self._index[name] for name in self.required)
+        return self._surely_has_room and all(map(self.is_possible, needed))
 
     @property
     def _surely_has_room(self) -> bool:

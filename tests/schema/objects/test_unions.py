@@ -11,6 +11,7 @@ from itertools import combinations, pairwise, product
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import structgen as sg
@@ -28,6 +29,7 @@ from structgen.schema.machine.lexemes import ScalarLanguages, value_start
 from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination, logic
+from structgen.schema.normal_form.costs import Costs
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.quick_check import QuickCheck
@@ -883,3 +885,33 @@ def test_languages_that_many_branches_share_are_read_once() -> None:
     values = [{"v": v, **others, f"of{i}": i} for v in ("ab", "ij", "de", "x") for i in (3, 4)]
     texts = [json.dumps(value, separators=(",", ":")).encode() for value in values]
     laws.accepts_exactly(sg.compile(spec, BYTES), texts, json_decider(schema))
+
+
+def test_values_behind_a_required_tag_are_looked_at_when_they_may_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first mask of a hundred branches asks about their tags, not about all their members."""
+    asked = []
+    may_come = Costs.satisfiable
+    monkeypatch.setattr(
+        Costs, "satisfiable", lambda costs, expr: asked.append(expr) or may_come(costs, expr)
+    )
+    branches = [
+        {
+            "properties": {
+                "kind": {"const": f"k{i}"},
+                **{f"m{i}_{j}": {"type": "array", "minItems": 1} for j in range(20)},
+            },
+            "required": ["kind"],
+            "additionalProperties": False,
+        }
+        for i in range(100)
+    ]
+    schema = {"$schema": DIALECTS[2020], "type": "object", "oneOf": branches}
+    constraint = sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+    row = np.zeros(BYTES.words, np.int32)
+    constraint.fill_mask(constraint.start, row)
+    assert 0 < len(asked) < 500
+    values = [{"kind": "k3", "m3_7": [1]}, {"kind": "k3", "m3_7": []}, {"kind": "k3", "m4_7": [1]}]
+    texts = [json.dumps(value, separators=(",", ":")).encode() for value in values]
+    laws.accepts_exactly(constraint, texts, json_decider(schema))
