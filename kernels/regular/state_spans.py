@@ -195,6 +195,20 @@ def loop_on(search, classes, work, out, made, known, begin):  # type: ignore[no-
 
 
 @inlined
+def add_span(out, begin, used, low, high, state):  # type: ignore[no-untyped-def]
+    """Write a span behind out[begin:used]; returns how many there are then.
+
+    One that goes on from the last one with the same state is one with it.
+    """
+    last = used - 1
+    if used > begin and out[last, SPAN_STATE] == state and out[last, SPAN_LAST] == low - 1:
+        out[last, SPAN_LAST] = high
+        return used
+    out[used, SPAN_FIRST], out[used, SPAN_LAST], out[used, SPAN_STATE] = low, high, state
+    return used + 1
+
+
+@inlined
 def spell(search, classes, out, i):  # type: ignore[no-untyped-def]
     """Write down the `spans` of state order[i]. Neighbours with one target are one span."""
     s = search.order[i]
@@ -202,21 +216,8 @@ def spell(search, classes, out, i):  # type: ignore[no-untyped-def]
     used = begin
     for j in range(classes.low.shape[0]):
         target = search.moves[s, classes.group[j]]
-        if target < 0:
-            continue
-        last = used - 1
-        low, high = classes.low[j], classes.high[j]
-        if (
-            used > begin
-            and out.spans[last, SPAN_STATE] == target
-            and out.spans[last, SPAN_LAST] == low - 1
-        ):
-            out.spans[last, SPAN_LAST] = high
-        else:
-            out.spans[used, SPAN_FIRST] = low
-            out.spans[used, SPAN_LAST] = high
-            out.spans[used, SPAN_STATE] = target
-            used += 1
+        if target >= 0:
+            used = add_span(out.spans, begin, used, classes.low[j], classes.high[j], target)
     out.order[i] = s
     out.first[i + 1] = used
 
@@ -269,6 +270,43 @@ def count_on(out, ranges, bounds, known, end):  # type: ignore[no-untyped-def]
         out.first[s + 1] = used
         out.often[s] = 255 if most < 0 else min(most - s, 254)
         out.loops[s] = -1 if to >= 0 else 0
+
+
+@lean(types.int64(GRID, I32, GRID))
+def merge(spans, to, out):  # type: ignore[no-untyped-def]
+    """Write spans with to[k] in the place of k, without those below 0; returns how many."""
+    used = numba.int64(0)
+    for i in range(spans.shape[0]):
+        state = to[spans[i, SPAN_STATE]]
+        if state >= 0:
+            used = add_span(out, 0, used, spans[i, SPAN_FIRST], spans[i, SPAN_LAST], state)
+    return used
+
+
+@lean(types.int64(GRID, GRID, I32, I32, EXPLORED, *[types.int64] * 3))
+def spell_listed(spans, moves, numbers, rows, out, state, known, made):  # type: ignore[no-untyped-def]
+    """Write down what leads on from a state of an automaton that lists them all.
+
+    spans: int32[k, 3], ascending, first and last code point and a column of `moves`, int32[S, C],
+    -1 for none. numbers: int32[S], the state of each row, -1 for those that have not been met; new
+    ones get numbers from `made` on, for which there is room. rows: int32, the row of each state.
+    known: how many states are explored. Returns how many are made.
+    """
+    used = begin = numba.int64(out.first[known])
+    for i in range(spans.shape[0]):
+        row = moves[rows[state], spans[i, SPAN_STATE]]
+        if row < 0:
+            continue
+        low, high = spans[i, SPAN_FIRST], spans[i, SPAN_LAST]
+        if numbers[row] < 0:
+            numbers[row] = made
+            rows[made] = row
+            out.came[made, 0], out.came[made, 1] = state, low
+            made += 1
+        used = add_span(out.spans, begin, used, low, high, numbers[row])
+    out.order[known] = state
+    out.first[known + 1] = used
+    return numba.int64(made)
 
 
 @inlined

@@ -40,8 +40,9 @@ class SubAutomatonState(Protocol):
       the text gets farther from an end by more than one, and `straying` if there is one.
     - `base` and `special_steps`: a state with the same moves except for certain characters, and the
       moves by these; None for characters that cannot follow.
-    - `spans()`: the moves as a list of states, None for dead ones, and int32[k, 3]: first and last
-      code point and an index into this list, ascending.
+    - `spans()`: the moves as a list of states, None for dead ones; for each class of characters an
+      index into this list, -1 for none; and int32[k, 3]: first and last code point and class,
+      ascending.
     - `boundless`: the same state without bounds on the length of texts, and how many characters may
       follow before that makes a difference.
     - `free_within(least, most)`: for how many characters it makes no difference to how a text goes
@@ -56,6 +57,7 @@ class SubAutomatonState(Protocol):
       have so many characters; None where that is no other than the two beside each other.
     - `table()`: all states (`StateTable`), and `number`: the row of this state; `reads` then has a
       column for each of its sets.
+    - `listing()`: all states (`StateListing`); `number`: the row of this state, `at(row)`: others.
     """
 
     @property
@@ -76,6 +78,21 @@ class StateTable(NamedTuple):
     moves: npt.NDArray[np.int32]
     ends: npt.NDArray[np.uint8]
     least: npt.NDArray[np.int64]
+
+
+class StateListing(NamedTuple):
+    """All states of a sub-automaton, each live.
+
+    spans: int32[k, 3], ascending, first and last code point and a column of `moves`. moves:
+    int32[S, C], the next state, -1 for none. ends: uint8[S], whether a text may end. loops:
+    int64[S], often: uint8[S], see `RegexAutomaton`.
+    """
+
+    spans: npt.NDArray[np.int32]
+    moves: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.uint8]
+    loops: npt.NDArray[np.int64]
+    often: npt.NDArray[np.uint8]
 
 
 class Delayed(Protocol):

@@ -26,7 +26,8 @@ The second kind joins automata of this kind, the parts of the expression:
 Where these would get too large, or a part has no table of states (`TooLargeError`), states are
 found one by one in Python:
 
-- `SteppedSubAutomaton`: a single sub-automaton, as formats have.
+- `SteppedSubAutomaton`: a single sub-automaton, as formats have; `ListedAutomaton`, where a kernel
+  finds the moves of its states.
 - `SideBySideAutomaton`: two automata of which no pair of states is dead, of a format and a limit,
   or of the alternatives of a union.
 - `BesideAutomaton`: an automaton of this kind, and what else must hold.
@@ -103,6 +104,7 @@ from structgen.regular.lazy_dfa.product import MAX_PARTS, ProductAutomaton, is_b
 from structgen.regular.lazy_dfa.states import RegexAutomaton, TableAutomaton, WithoutCounters
 from structgen.regular.lazy_dfa.stepped import (
     DerivedAutomaton,
+    ListedAutomaton,
     SteppedAutomaton,
     SteppedSubAutomaton,
 )
@@ -521,9 +523,8 @@ def _chosen(regex: Regex) -> RegexAutomaton:
     regex = _with_bound_inside(regex)
     if isinstance(regex, SubAutomaton) and not has_halves(regex):
         base = None if (rest := boundless(regex)) is None else automaton_of(rest)
-        return SteppedSubAutomaton(
-            regex.state, None if base is None else WithoutCounters(base, INFINITE)
-        )
+        kind = ListedAutomaton if hasattr(regex.state, "listing") else SteppedSubAutomaton
+        return kind(regex.state, None if base is None else WithoutCounters(base, INFINITE))
     if isinstance(regex, Not) and (never := unread(regex)):
         base = automaton_of(regex.body)
         return DerivedAutomaton(regex) if base is None else ComplementAutomaton(base, never)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -207,9 +207,12 @@ class SteppedSubAutomaton(SteppedAutomaton):
         self.straying = getattr(start, "straying", 0)
         self._distances = np.zeros(0, np.int32)
 
+    def _node(self, state: int) -> Any:
+        return self._nodes[state]
+
     def unbounded(self, state: int) -> Unbounded | None:
         """See `RegexAutomaton.unbounded`."""
-        found, node = self._without_counters, cast(Any, self._nodes[state])
+        found, node = self._without_counters, self._node(state)
         if found is None or (free := node.boundless[1]) <= 0:
             return None
         with found.automaton.lock:
@@ -217,23 +220,23 @@ class SteppedSubAutomaton(SteppedAutomaton):
 
     def free_from(self, state: int) -> int:
         """See `Halves.free`."""
-        node: Any = self._nodes[state]
+        node = self._node(state)
         return int(min(getattr(node, "boundless", (None, INFINITE))[1], INFINITE))
 
     def length_from(self, state: int, least: int) -> int | None:
         """See `SteppedAutomaton.length_from`."""
-        found = getattr(self._nodes[state], "length_from", None)
+        found = getattr(self._node(state), "length_from", None)
         return None if found is None else found(least)
 
     def free_within(self, state: int, least: int, most: int) -> int:
         """See `SteppedAutomaton.free_within`."""
-        found = getattr(self._nodes[state], "free_within", None)
+        found = getattr(self._node(state), "free_within", None)
         return 0 if found is None else int(found(least, most))
 
     def ending(self, state: int) -> str | None:
         """See `SubAutomatonState`; None where it is not known."""
         if state not in self._endings:
-            node: Any = self._nodes[state]
+            node = self._node(state)
             self._endings[state] = "" if node.nullable else getattr(node, "ending", None)
         return self._endings[state]
 
@@ -262,7 +265,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         if self._is_plain:
             least = len(self.ending(state) or "")
             return least, least
-        node: Any = self._nodes[state]
+        node = self._node(state)
         if node.nullable:
             return 0, 0
         return max(getattr(node, "shortest", 1), 1), getattr(node, "witness", INFINITE)
@@ -276,7 +279,7 @@ class SteppedSubAutomaton(SteppedAutomaton):
         return node.nullable, False, loops, often if often <= MOST_REPEATS else 255
 
     def _spans(self, state: int) -> Numbers:
-        node: Any = self._nodes[state]
+        node = self._node(state)
         if hasattr(node, "spans"):
             return self._given(state, *node.spans())
         base = self._numbers.get(getattr(node, "base", None))
@@ -289,32 +292,62 @@ class SteppedSubAutomaton(SteppedAutomaton):
         found = np.empty((len(spans) + 2 * len(over), 3), np.int32)
         return found[: kernels("regular.state_spans").lay_over(spans, over, found)]
 
-    def _given(self, state: int, after: Sequence[Any], spans: Array) -> Array:
+    def _given(self, state: int, after: Sequence[Any], index: Array, spans: Array) -> Array:
         """The spans that a state gives, with numbers; None in `after` stands for no state."""
         known = self._numbers.get
-        numbers = np.array([known(to, -1) for to in after], np.int32)
-        new = [at for at in np.flatnonzero(numbers < 0).tolist() if after[at] is not None]
+        numbers = np.array([*(known(to, -1) for to in after), -1], np.int32)
+        new = [at for at in np.flatnonzero(numbers[:-1] < 0).tolist() if after[at] is not None]
         if new:
-            low = np.zeros(len(after), np.int32)
-            low[spans[::-1, 2]] = spans[::-1, 0]  # the first code point of each
+            low = np.zeros(len(after) + 1, np.int32)
+            low[index[spans[::-1, 2]]] = spans[::-1, 0]  # the first code point of each
             steps = [(int(low[at]), 0, after[at]) for at in new]
             numbers[new] = [number for *_, number in self._numbered(state, steps)]
-        return merged(spans, numbers[spans[:, 2]])
+        return merged(spans, numbers[index])
+
+
+class ListedAutomaton(SteppedSubAutomaton):
+    """The states of one sub-automaton that lists them all. Hold `lock` to use it."""
+
+    def __init__(self, start: Any, without_counters: WithoutCounters | None = None) -> None:
+        """See `SteppedSubAutomaton`; `start` has a `listing`."""
+        super().__init__(start, without_counters)
+        self._start = start
+        _, moves, _, loops, often = start.listing()
+        self.loops[0], self.often[0] = loops[start.number], often[start.number]
+        self._met = np.full(len(moves), -1, np.int32)  # the state of each row of the listing
+        self._met[start.number] = 0
+        self._rows = np.full(len(moves), start.number, np.int32)  # the row of each state
+        self._place = np.full(len(moves), -1, np.int32)  # of each state, its index in `order`
+
+    def _node(self, state: int) -> Any:
+        return self._start.at(int(self._rows[state]))
+
+    def explore(self, state: int) -> None:
+        """See `RegexAutomaton.explore`."""
+        if self._place[state] >= 0:
+            return
+        spans, moves, ends, loops, often = self._start.listing()
+        begin = self.made
+        self._make_room(begin + moves.shape[1], self.known + 1, len(spans))
+        given = self._met, self._rows, self.explored(), state, self.known, begin
+        self.made = kernels("regular.state_spans").spell_listed(spans, moves, *given)
+        new, rows = slice(begin, self.made), self._rows[begin : self.made]
+        self.ends[new], self.loops[new], self.often[new] = ends[rows], loops[rows], often[rows]
+        self._place[state] = self.known
+        self.known += 1
+
+    def place(self, state: int) -> int:
+        """See `RegexAutomaton.place`."""
+        return int(self._place[state])
 
 
 def merged(spans: Array, to: Array) -> Array:
-    """Spans with other states, without those to none; neighbours with one state are one span."""
-    low, high = spans[:, 0], spans[:, 1]
-    begins = np.empty(len(to), np.bool_)
-    begins[:1] = True
-    np.not_equal(to[1:], to[:-1], out=begins[1:])
-    begins[1:] |= low[1:] != high[:-1] + 1
-    first = begins.nonzero()[0]
-    found = np.empty((len(first), 3), np.int32)
-    found[:, 0], found[:, 2] = low[first], to[first]
-    found[:-1, 1] = high[first[1:] - 1]
-    found[-1:, 1] = high[-1:]
-    return found if to.min(initial=0) >= 0 else found[found[:, 2] >= 0]
+    """Spans with other states, to[k] for k, without those to none (below 0).
+
+    Neighbours with one state are one span.
+    """
+    found = np.empty(spans.shape, np.int32)
+    return found[: kernels("regular.state_spans").merge(spans, to, found)]
 
 
 def _is_live(state: SubAutomatonState) -> bool:

@@ -123,24 +123,21 @@ class Letters:
         """See `SubAutomatonState`."""
         return most - MOST_MISSING - (SHORTEST if least else 0)
 
-    def spans(self) -> tuple[list[Any], Spans]:
+    def spans(self) -> tuple[list[Any], Array, Spans]:
         """See `SubAutomatonState`."""
         after = [*(self._ascii(chr(chars.first)) for chars in _ASCII), self._dot()]
         others, index = _after_each(self.seen, self.directed)
         index = np.append(np.arange(len(after)), np.where(index < 0, -1, index + len(after)))
-        after += others
-        ranges = _ranges()
-        found = np.column_stack((ranges[:, :2], index[ranges[:, 2]]))
-        return after, found[found[:, 2] >= 0]
+        return after + others, index, _ranges()
 
     def moves(self) -> list[tuple[CharSet, Any]]:
         """See `SubAutomatonState`."""
-        states, spans = self.spans()
-        sets: list[list[tuple[int, int]]] = [[] for _ in states]
-        for low, high, number in spans.tolist():
-            sets[number].append((low, high))
-        found = zip(map(CharSet.of, sets), states, strict=True)
-        return [(chars, state) for chars, state in found if state is not None]
+        states, index, spans = self.spans()
+        sets: list[list[tuple[int, int]]] = [[] for _ in (*states, None)]
+        for low, high, of in spans.tolist():
+            sets[index[of]].append((low, high))
+        found = zip(map(CharSet.of, sets), [*states, None], strict=True)
+        return [(chars, state) for chars, state in found if chars and state is not None]
 
     def _dot(self) -> Letters | None:
         if not self.nullable:
@@ -347,8 +344,8 @@ _HEADINGS = [
     for ends in (False, True)
 ]
 _RIGHT_TO_LEFT = 6  # so many of these
-# of the parts by which `_after_each` tells letters apart
-_SIZES = len(_HEADINGS), len(_NEEDS), 2, 2, 3, 2, 256, len(_LAST)
+# of the parts by which `_after_each` tells letters apart, behind an index into `_HEADINGS`
+_SIZES = len(_NEEDS), 2, 2, 3, 2, 256, len(_LAST)
 
 
 @cache
@@ -420,18 +417,23 @@ def _after_each(seen: Seen, directed: str | None) -> tuple[list[Letters], Array]
     barred = np.where(at.order != 0, seen.barred, at.composes)
     kana = (at.kana != 0) | seen.kana
     parts = (heading, need, joins, kana, digits, barred, at.order, at.last)
+    code = parts[0]
+    for part, size in zip(parts[1:], _SIZES, strict=True):
+        code = code * size + part
     alive = (~dead).nonzero()[0]
-    code = np.ravel_multi_index([part[alive] for part in parts], _SIZES)
-    codes, index[alive] = np.unique(code, return_inverse=True)
+    codes, index[alive] = np.unique(code[alive], return_inverse=True)
     return [_coded(code, directed) for code in codes.tolist()], index
 
 
 @cache
 def _coded(code: int, directed: str | None) -> Letters:
     """The state behind a letter beyond ASCII, by the parts that `_after_each` puts together."""
-    parts = map(int, np.unravel_index(code, _SIZES))
-    heading, need, joins, kana, digits, barred, order, last = parts
-    direction, numbers, ends = _HEADINGS[heading]
+    parts = []
+    for size in reversed(_SIZES):
+        code, part = divmod(code, size)
+        parts.append(part)
+    last, order, barred, digits, kana, joins, need = parts
+    direction, numbers, ends = _HEADINGS[code]
     after = Seen(
         place=_FAR,
         begun="a",

@@ -12,12 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import inf
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from structgen.regular.byte_groups import whole
 from structgen.regular.charset import CharSet, union_all
+from structgen.regular.expressions.nodes import StateListing
+from structgen.regular.lazy_dfa.states import ANY_NUMBER
 from structgen.regular.regex import INFINITE
 from structgen.schema.formats.a_labels import ALNUM, MOST_MISSING, SHORTEST
 from structgen.schema.formats.hostnames import (
@@ -40,6 +43,7 @@ from structgen.schema.formats.idna_classes import (
 from structgen.schema.formats.idna_sizes import (
     LIMITS,
     MOST_DIGITS,
+    MOST_OTHERS,
     PREFIX,
     ROUNDED,
     free_beside,
@@ -60,13 +64,12 @@ _GREEK = 3  # their window
 
 # -- labels ---------------------------------------------------------------------------------------
 
-_PLAIN, _HYPHENS, _DOTS, _FIRST_WINDOW = range(4)  # columns of `_Labels.moves`
+_PLAIN, _HYPHENS, _DOTS, _FIRST_WINDOW = range(4)  # kinds of characters
 _BLOCKS = range(0x20)  # of 256 letters, below U+2000
 _FEW_MISSING = 16  # characters between letters that are treated like these
 _OF_HYPHEN = 4  # characters for which one counts behind others than ASCII: tokens have long runs
 _OWN = LOW + 1  # of labels of letters of `COUNTED` alone: `NameLimit` measures them
 _WINDOWS = (-1, *_BLOCKS, HANGUL, CJK, ELSEWHERE, LATIN, LOW, _OWN)
-_MANY = 26  # letters beside which no letter of another window fits
 _ASKED = 2  # letters that the rules may ask for
 _SOME = 4  # letters: most non-ASCII tokens have fewer
 _ANY = ALNUM | _HYPHEN | DOTS | _NON_ASCII
@@ -80,13 +83,14 @@ _FILLS = {
     CJK: (CJK, _ANY_LETTERS - CharSet.of([(0x80, 0x2FFF), (0xA000, 0x10FFFF)])),
     **dict.fromkeys((HANGUL, ELSEWHERE), (ELSEWHERE, _ANY_LETTERS)),
 }
-_ANYTHING = 1 << 30  # the number of a state in which nothing is counted: the rules refuse the text
+# Numbers of states: nothing is counted, since the rules refuse the text; nothing was read.
+_ANYTHING, _START = 0, 1
 _BELOW = LOW, _ANY_LETTERS - CharSet.of([(0x2000, 0x10FFFF)])
 
 
 @cache
 def _sets() -> list[tuple[CharSet, int, bool]]:
-    """The characters that labels distinguish, with a column of `_Labels.moves`.
+    """The characters that labels distinguish, each with its kind.
 
     And whether the rules may ask for a letter behind them.
     """
@@ -131,122 +135,95 @@ class _Limit:
 
 @dataclass(frozen=True, slots=True)
 class LabelLimit(_Limit):
-    """How much of a label was read, see `_labels`. 0 is the start."""
+    """How much of a label was read, see `_labels`."""
 
-    number: int = 0
+    number: int = _START
+
+    @staticmethod
+    def listing() -> StateListing:
+        """See `SubAutomatonState`."""
+        return _labels()[0]
+
+    @staticmethod
+    def at(row: int) -> LabelLimit:
+        """See `SubAutomatonState`."""
+        return LabelLimit(row)
 
     @property
     def boundless(self) -> tuple[LabelLimit, int]:
         """See `SubAutomatonState`: a few characters fit in any case."""
-        if self.number == _ANYTHING:
-            return self, INFINITE
-        _, plain, others = _labels().size(self.number)
-        return _ANY_LABEL, free_beside(plain, others, ELSEWHERE, _OF_HYPHEN) - _ASKED
-
-    @property
-    def again(self) -> tuple[CharSet, int]:
-        """See `SubAutomatonState`: characters of any kind, of some windows, or of ASCII."""
-        if self.number == _ANYTHING:
-            return _ANY, INFINITE
-        window, plain, others = _labels().size(self.number)
-        kind, chars = _FILLS.get(window, _BELOW)
-        free = 0 if window in {-1, LATIN} else free_beside(plain, others, kind)
-        if free - _ASKED >= _SOME:
-            return chars, free - _ASKED
-        return ALNUM, _labels().free[self.number]
-
-    def spans(self) -> tuple[list[LabelLimit], Spans]:
-        """See `SubAutomatonState`."""
-        found = _ranges().copy()
-        if self.number == _ANYTHING:
-            found[:, 2] = 0
-            return [self], found
-        to, index = np.unique(self._after(*_columns()), return_inverse=True)
-        found[:, 2] = index[found[:, 2]]
-        return [*map(LabelLimit, to.tolist())], found if to[0] >= 0 else found[found[:, 2] > 0]
+        return LabelLimit(_ANYTHING), int(_labels()[1][self.number])
 
     def moves(self) -> list[tuple[CharSet, LabelLimit]]:
         """See `SubAutomatonState`."""
-        if self.number == _ANYTHING:
-            return [(_ANY, self)]
-        after = zip(_sets(), self._after(*_columns()).tolist(), strict=True)
+        after = zip(_sets(), self.listing().moves[self.number].tolist(), strict=True)
         return [(chars, LabelLimit(to)) for (chars, *_), to in after if to >= 0]
 
-    def _after(self, columns: Array, asks: Array) -> Array:
-        """The numbers behind characters of some columns; -1 for none."""
-        labels = _labels()
-        to: Array = labels.moves[self.number, columns]
-        crowded = asks & ~labels.may_ask[np.minimum(to, len(labels.at) - 1)]
-        return np.where(crowded, np.minimum(to, -1), to)
 
+@cache
+def _labels() -> tuple[StateListing, Array]:
+    """All states of a label, with int64[S], how many characters fit into each in any case.
 
-_ANY_LABEL = LabelLimit(_ANYTHING)
-
-
-class _Labels(NamedTuple):
-    """The states of a label.
-
-    moves: int32[S, k], the state behind each column of `_sets`, -1 for none, `_ANYTHING` where
-    nothing is counted. at: int64[S], the window of the non-ASCII letters, an index into `_WINDOWS`.
-    may_ask: bool[S], does what the rules may ask for fit? plain, others: how many characters of
-    ASCII and others there are. free: how many more of ASCII fit.
+    They are `_ANYTHING`, then others by the window of the letters beyond ASCII, the number of
+    characters of ASCII, and of others.
     """
-
-    moves: Spans
-    at: Array
-    may_ask: Array
-    plain: Array
-    others: Array
-    free: list[int]
-
-    def size(self, number: int) -> tuple[int, int, int]:
-        """Window, ASCII characters and others of a state."""
-        return _WINDOWS[self.at[number]], int(self.plain[number]), int(self.others[number])
-
-
-@cache
-def _ranges() -> Spans:
-    """int32[k, 3]: the ranges of `_sets`, ascending, each with the place of its set."""
-    each = [(*pair, at) for at, (of, *_) in enumerate(_sets()) for pair in of.ranges]
-    return np.array(sorted(each), np.int32)
-
-
-@cache
-def _columns() -> tuple[Array, Array]:
-    """Of each of `_sets` its column, and whether the rules may ask for a letter behind it."""
-    _, columns, asks = zip(*_sets(), strict=True)
-    return np.array(columns), np.array(asks)
-
-
-@cache
-def _labels() -> _Labels:
-    """All states of a label, numbered by window, then ASCII characters, then others."""
-    alive = np.zeros((len(_WINDOWS), MAX_LABEL + 2, _MANY + 1), np.bool_)
+    alive = np.zeros((len(_WINDOWS), MAX_LABEL + 2, MOST_OTHERS + 1), np.bool_)
     alive[0, : MAX_LABEL + 1, 0] = True
     alive[-1, :-1, 1:] = True
     for row, window in enumerate(_WINDOWS[1:-1], 1):
         most = np.array(LIMITS[kind_of(window)])
-        alive[row, : len(most), 1:] = np.arange(1, _MANY + 1) <= most[:, None]
+        alive[row, : len(most), 1:] = np.arange(1, MOST_OTHERS + 1) <= most[:, None]
     numbers = np.full(alive.shape, -1, np.int32)
-    numbers[alive] = np.arange(alive.sum())
-    at, plain, others = np.nonzero(alive)
+    numbers[alive] = np.arange(_START, _START + alive.sum())
+    at, plain, others = np.nonzero(alive)  # of each state but `_ANYTHING`
     own = at == len(_WINDOWS) - 1
     more = numbers[at, np.where(own, np.minimum(plain + 1, MAX_LABEL), plain + 1), others]
     begun = np.where(others > 0, plain, -(-plain // ROUNDED) * ROUNDED)
     far = numbers[at, np.minimum(plain + _OF_HYPHEN, MAX_LABEL + 1), others]
     hyphen = np.where(own | (others == 0), more, far)
     hyphen[0] = -1
-    columns = [more, hyphen, np.where(plain + others > 0, 0, -1)]
+    columns = [more, hyphen, np.where(plain + others > 0, _START, -1)]
     for window in (*_BLOCKS, HANGUL, CJK, ELSEWHERE, _OWN):
         index = np.array([_WINDOWS.index(_joined(one, window)) for one in _WINDOWS])
-        columns.append(numbers[index[at], begun, np.minimum(others + 1, _MANY)])
+        columns.append(numbers[index[at], begun, np.minimum(others + 1, MOST_OTHERS)])
     columns[-1] = np.where(own | (plain + others == 0), columns[-1], columns[3 + _GREEK])
     columns.append(np.full(len(at), _ANYTHING))
-    free = np.where(own, 0, alive.sum(axis=1)[at, others] - 1 - plain).tolist()
     # one letter of ASCII more, and one of the window
-    may_ask = numbers[at, np.minimum(plain + 1, MAX_LABEL), np.minimum(others + 1, _MANY)] >= 0
+    may_ask = (
+        numbers[at, np.minimum(plain + 1, MAX_LABEL), np.minimum(others + 1, MOST_OTHERS)] >= 0
+    )
     may_ask = np.where(others == 0, plain < MAX_LABEL, own | may_ask)
-    return _Labels(np.column_stack(columns).astype(np.int32), at, may_ask, plain, others, free)
+    may_ask = np.append(True, may_ask)  # by number
+    moves = np.full((_START + len(at), len(_sets())), _ANYTHING, np.int32)
+    for place, (_, column, asks) in enumerate(_sets()):
+        to = columns[column]
+        moves[_START:, place] = np.where(may_ask[to], to, -1) if asks else to
+    free = free_beside(ELSEWHERE, _OF_HYPHEN)[plain, others] - _ASKED
+    ascii_left = np.where(own, 0, alive.sum(axis=1)[at, others] - 1 - plain)
+    loops, often = _loops(at, plain, others, ascii_left)
+    ranges = sorted((*pair, k) for k, (of, *_) in enumerate(_sets()) for pair in of.ranges)
+    listing = StateListing(
+        spans=np.array(ranges, np.int32),
+        moves=moves,
+        ends=np.ones(len(moves), np.uint8),
+        loops=np.append(whole(_ANY.ranges), loops),
+        often=np.append(ANY_NUMBER, often).astype(np.uint8),
+    )
+    return listing, np.append(INFINITE, free)
+
+
+def _loops(at: Array, plain: Array, others: Array, ascii_left: Array) -> tuple[Array, Array]:
+    """`loops` and `often` of states: characters of any kind, of some windows, or of ASCII."""
+    kinds = [_FILLS.get(window, _BELOW) for window in _WINDOWS]
+    groups = np.array([whole(chars.ranges) for _, chars in kinds])[at]
+    free = np.zeros(len(at), np.int64)
+    for row, ((kind, _), window) in enumerate(zip(kinds, _WINDOWS, strict=True)):
+        if window not in {-1, LATIN}:
+            here = at == row
+            free[here] = free_beside(kind)[plain[here], others[here]]
+    some = free - _ASKED >= _SOME
+    often = np.where(some, free - _ASKED, ascii_left)
+    return np.where(some, groups, whole(ALNUM.ranges)) * (often > 0), often
 
 
 def _joined(one: int, other: int) -> int:
@@ -300,7 +277,8 @@ class NameLimit(_Limit):
         if not self.text and self.label:
             return free
         others = len(self.text.replace("a", ""))
-        return max(min(free, free_beside(len(self.text) - others, others, 0)), 0)
+        beside = free_beside(0)[len(self.text) - others, min(others, MOST_OTHERS)]
+        return max(min(free, int(beside)), 0)
 
     def length_from(self, least: int) -> int | None:
         """See `SubAutomatonState`: the rest of a name may have so many characters of ASCII."""

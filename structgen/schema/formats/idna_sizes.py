@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
 from structgen.schema.formats.idna_classes import CJK, ELSEWHERE, HANGUL, LATIN, LOW
 from structgen.schema.formats.idna_labels import punycode
 
@@ -22,6 +25,7 @@ PREFIX = "xn--"
 ROUNDED = 8
 _LATIN_BLOCKS = frozenset((0, 1, 2, LATIN))
 _ENOUGH = 57  # ASCII characters with which no other letter is sure to fit
+MOST_OTHERS = 26  # letters beyond ASCII: beside so many, no other one fits
 
 # How many letters beyond ASCII fit beside 0, 1, 2, ... ASCII characters, for each kind of window.
 _BLOCK = (
@@ -59,20 +63,27 @@ MOST_DIGITS = 7  # that a letter or a dot takes of a name at most, with the pref
 
 
 @cache
-def free_beside(plain: int, others: int, kind: int, most: int = 1) -> int:
-    """How many more characters, of ASCII and a kind of window, leave a label short enough.
+def free_beside(kind: int, most: int = 1) -> npt.NDArray[np.int16]:
+    """int16[p, n]: how many more characters, of ASCII and a kind of window, leave a label short.
 
-    Below zero if none has room. most: for how many a character of ASCII behind others counts.
+    Beside p characters of ASCII and n others; below zero if these are too many already. most: for
+    how many a character of ASCII behind others counts.
     """
-    for more in range(MAX_LABEL):
-        for n in range(more + 1):  # of which are ASCII
-            others_then = others + more - n
-            plain_then = plain + (most * n if others_then else n)
-            if not others:  # all of them may come first
-                plain_then = -(-plain_then // ROUNDED) * ROUNDED
-            if plain_then >= _ENOUGH or (others_then and others_then > LIMITS[kind][plain_then]):
-                return more - 1
-    return MAX_LABEL
+    sizes = np.ogrid[: MAX_LABEL + 1, : MAX_LABEL + 1, : MOST_OTHERS + 1]
+    more, plain, others = (size.astype(np.int16) for size in sizes)  # more: of ASCII
+    alone, beside = plain + more, plain + most * more  # so many then, without others and with some
+    beside = np.where(others, beside, _rounded(beside))  # all of them may come before others
+    limits = np.array(LIMITS[kind], np.int16)[np.minimum(beside, _ENOUGH - 1)]
+    added = np.where(beside >= _ENOUGH, 0, limits + 1) - others  # others that make it too long
+    added = np.where(
+        (others == 0) & (_rounded(alone) >= _ENOUGH), 0, np.maximum(added, others == 0)
+    )
+    found: npt.NDArray[np.int16] = (more + np.maximum(added, 0)).min(axis=0) - np.int16(1)
+    return found
+
+
+def _rounded(plain: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    return -(-plain // ROUNDED) * ROUNDED
 
 
 def kind_of(window: int) -> int:

@@ -14,11 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import structgen as sg
-from structgen.regular.regex import EMPTY, Regex, matches, shortest
+from structgen.regular import byte_groups
+from structgen.regular.lazy_dfa.automaton import automaton_of
+from structgen.regular.lazy_dfa.stepped import ListedAutomaton
+from structgen.regular.regex import EMPTY, Regex, matches, shortest, sub_automaton
 from structgen.schema.formats.formats import format_built
 from structgen.schema.formats.idna_classes import LATIN, UNIFORM, classes, letter_of
 from structgen.schema.formats.idna_labels import label_direction, permitted, punycode
-from structgen.schema.formats.idna_sizes import LIMITS, joined
+from structgen.schema.formats.idna_limits import LabelLimit
+from structgen.schema.formats.idna_sizes import LIMITS, MOST_OTHERS, ROUNDED, free_beside, joined
 
 idna = pytest.importorskip("idna")
 
@@ -151,6 +155,59 @@ def test_as_many_letters_as_the_table_says_always_fit(window: int) -> None:
             assert best <= 59
             longest = max(longest, best)
     assert longest > 35
+
+
+def is_too_long(plain: int, others: int, kind: int) -> bool:
+    """Does a label of so many characters of ASCII, and others, count as too long?"""
+    return plain >= 57 or (others > 0 and others > LIMITS[kind][plain])
+
+
+@pytest.mark.parametrize("kind", sorted(LIMITS))
+@pytest.mark.parametrize("most", [1, 4])
+def test_so_many_characters_leave_a_label_short_enough(kind: int, most: int) -> None:
+    """The most characters of which any mixture does, in any order."""
+    rnd = random.Random(kind)
+    for _ in range(60):
+        plain, others = rnd.randrange(64), rnd.randrange(MOST_OTHERS + 1)
+        found = free_beside(kind, most)[plain, others]
+        for more in range(found + 2):
+            sizes = [
+                (plain + n * (most if others + more - n else 1), more - n) for n in range(more + 1)
+            ]
+            rounded = [(n if others else -(-n // ROUNDED) * ROUNDED, m) for n, m in sizes]
+            long = any(is_too_long(n, others + m, kind) for n, m in rounded)
+            assert long == (more > found), (plain, others, more)
+
+
+def test_a_label_is_read_as_its_states_say() -> None:
+    """By the listed states, and by each one; what may follow often, or in any case, may."""
+    automaton, rnd = automaton_of(sub_automaton(LabelLimit())), random.Random(6)
+    assert isinstance(automaton, ListedAutomaton)
+    letters = LETTERS + DOTS + "éé\u4e00\uac00\U0001f600"
+    for _ in range(60):
+        node, state = LabelLimit(), 0
+        for _ in range(rnd.randrange(40)):
+            after = {
+                letter: to for chars, to in node.moves() for letter in letters if letter in chars
+            }
+            assert [x for x in letters if automaton.reads(state, x)] == [
+                x for x in letters if x in after
+            ]
+            if not after:
+                break
+            letter = rnd.choice([*after])
+            node, state = after[letter], automaton.after(state, letter)
+        groups = int(automaton.loops[state])
+        often = [x for x in letters if groups >> int(byte_groups.groups()[x.encode()[0]]) & 1]
+        for count, chars in (
+            (automaton.free_from(state), letters.replace("-", "a")),
+            (automaton.often[state], often),
+        ):
+            at = state
+            for _ in range(min(int(count), 64) if chars else 0):
+                letter = rnd.choice(chars)
+                if letter not in DOTS:
+                    at = automaton.after(at, letter)
 
 
 def test_windows_join() -> None:

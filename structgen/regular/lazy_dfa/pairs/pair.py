@@ -56,12 +56,10 @@ class PairAutomaton(SteppedAutomaton):
     def _spans(self, state: int) -> Array:
         node: Any = self._nodes[state]
         moves = self._moves_of(node)
-        pairs = moves[:, 2]
-        to = self._states[pairs]
-        if to.min(initial=0) == _NEW:
-            self._judge(state, moves[to == _NEW])
-            to = self._states[pairs]
-        return merged(moves, to)
+        new = self._states[moves[:, 2]] == _NEW
+        if new.any():
+            self._judge(state, moves[new])
+        return merged(moves, self._states)
 
     def _judge(self, state: int, moves: Array) -> None:
         """Give the new pairs that some moves lead to numbers, as far as they are live."""
