@@ -47,6 +47,7 @@ OTHERS = frozenset(
 KNOWN = RESTRICTING | OTHERS
 _OF_ANYTHING = OTHERS - {"$defs", "definitions"}  # what a schema may have that is meant for all
 _OF_OTHERS = {"nullable", "discriminator", "example", "xml", "externalDocs"}  # OpenAPI's of these
+MOST_WARNED_OF = 3  # slips of one schema
 MOST_LOOKED_AT = 1000  # parts of what is no schema, where one is looked for
 _BY_CASE = {name.lower(): name for name in (*OTHERS, *KEYWORDS, *COMPANIONS)}
 
@@ -73,11 +74,11 @@ def meant_by(name: str, similar: float = SIMILAR) -> str:
 
 
 def look_for_slips(spec: Spec, *, strict: bool) -> None:
-    """Warn of each slip in a schema; if `strict`, raise SpecError for the first."""
+    """Warn of the first few slips in a schema; if `strict`, raise SpecError for the first."""
     if not isinstance(spec, JsonSchema):
         return
     slips = list(slips_in(spec.schema))
-    for slip in slips:
+    for place, slip in enumerate(slips[:MOST_WARNED_OF], 1):
         if strict:
             raise SpecError(
                 f"{slip.name!r} is no keyword and restricts nothing",
@@ -85,7 +86,9 @@ def look_for_slips(spec: Spec, *, strict: bool) -> None:
                 expected=f"{slip.meant!r}, perhaps",
                 hint="names that begin with x- are never taken for keywords",
             )
-        warnings.warn(MisspeltKeywordWarning(str(slip), *slip), stacklevel=outside())
+        more = len(slips) - place if place == MOST_WARNED_OF else 0
+        also = f" `structgen check-schema` lists {more} more" if more else ""
+        warnings.warn(MisspeltKeywordWarning(f"{slip}{also}", *slip), stacklevel=outside())
     names = names_alone(spec.schema)
     if names and not slips:
         problem = f"{no_keyword(names)}, so anything fits"

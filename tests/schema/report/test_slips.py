@@ -52,6 +52,15 @@ def test_a_slip_warns_and_is_an_error_if_strict(schema: Any, pointer: str, meant
     assert pointer in [advice.pointer for advice in sg.support(schema).warnings]
 
 
+def test_of_many_slips_the_first_few_warn() -> None:
+    """The last of these says how many more there are, and what lists them; the report has all."""
+    schema = {"properties": {f"p{i}": {"requird": []} for i in range(20)}}
+    with pytest.warns(MisspeltKeywordWarning) as caught:
+        sg.compile(schema, VOCABULARY)
+    assert ["17 more" in str(w.message) for w in caught] == [False, False, True]
+    assert len(sg.support(schema).warnings) >= 20
+
+
 @pytest.mark.parametrize("schema", FINE)
 def test_other_names_are_left_alone(schema: Any) -> None:
     """Names of properties, values, private names, annotations, keywords of other drafts."""
