@@ -2,11 +2,12 @@
 
 An object that names keys (`properties`, `patternProperties`) and says nothing of others gets
 `additionalProperties: false`. Where keys come from several places (`allOf`, `$ref` beside other
-keywords, ...) the outermost of these gets `unevaluatedProperties: false`, which drafts have from
-2019-09 on. The branches of an `anyOf` or `oneOf` by itself are closed one by one. Objects that name
-no keys stay open, as do schemas that only test (`not`, `if`, `contains`, `propertyNames`), and
-those that such a place refers to by `$ref`, other than definitions. A value may fit one closed
-branch of a `oneOf` and two open ones: then it does not fit the schema as it was.
+keywords, ...) the outermost of these gets `unevaluatedProperties: false`; drafts before 2019-09 do
+not have that, and get `CLOSES`, a keyword of our own. The branches of an `anyOf` or `oneOf` by
+itself are closed one by one. Objects that name no keys stay open, as do schemas that only test
+(`not`, `if`, `contains`, `propertyNames`), and those that such a place refers to by `$ref`, other
+than definitions. A value may fit one closed branch of a `oneOf` and two open ones: then it does not
+fit the schema as it was.
 """
 
 from __future__ import annotations
@@ -14,15 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from structgen.errors import UnsupportedSchemaError
 from structgen.schema.references.resources import target_within
-from structgen.schema.references.vocabularies import stated_draft
-from structgen.util.json_pointer import location, pointer_to
-
-Path = tuple[str | int, ...]
+from structgen.schema.references.vocabularies import CLOSES, stated_draft
 
 _NAMES = ("properties", "patternProperties")
-_OTHERS = ("additionalProperties", "unevaluatedProperties")  # what says which other keys may come
 _BRANCHES = ("anyOf", "oneOf")
 _BESIDE = ("allOf", *_BRANCHES, "if", "then", "else", "dependentSchemas", "dependencies")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -31,14 +27,12 @@ _CHILDREN = (
     "unevaluatedItems",
 )  # fmt: skip
 _DEFINITIONS = ("$defs", "definitions")
+_STAY = ("$schema", "$id", "id", *_DEFINITIONS)  # what counts beside a `$ref` that hides the rest
 
 
 def closed(schema: Any) -> Any:
-    """The same schema with its objects closed; a copy, where anything changes.
-
-    Raises UnsupportedSchemaError for keys from several places in a draft before 2019-09.
-    """
-    return _Closer(schema).value(schema, ()) if isinstance(schema, dict) else schema
+    """The same schema with its objects closed; a copy, where anything changes."""
+    return _Closer(schema).value(schema) if isinstance(schema, dict) else schema
 
 
 class _Closer:
@@ -46,13 +40,20 @@ class _Closer:
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
-        self._is_old = stated_draft(root) < 2019
+        draft = stated_draft(root)
+        self._ref_hides_others = draft <= 7
+        self._closing = "unevaluatedProperties" if draft >= 2019 else CLOSES
         #: definitions that others add keys to: they stay open, and are closed where they are used
         self._open: set[int] = set()
         for part in _within(root):
-            if _is_joint(part):
+            if _is_joint(self._read(part)):
                 for other in _beside(part):
                     self._leave_open(other)
+
+    def _read(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The keywords of a subschema that count."""
+        hides = self._ref_hides_others and "$ref" in schema
+        return {"$ref": schema["$ref"]} if hides else schema
 
     def _leave_open(self, schema: Any) -> None:
         for part in self._reached(schema):
@@ -66,63 +67,61 @@ class _Closer:
                 continue
             seen.add(id(part))
             yield part
-            todo += [*_beside(part), *self._targets(part)]
+            todo += [*_beside(self._read(part)), *self._targets(part)]
 
     def _targets(self, schema: dict[str, Any]) -> list[Any]:
         """What the references of a subschema lead to within the document."""
         found = (schema.get(name) for name in _REFERENCES)
         return [target_within(self._root, text) for text in found if isinstance(text, str)]
 
-    def value(self, schema: Any, path: Path) -> Any:
+    def value(self, schema: Any) -> Any:
         """A subschema that a whole value must fit."""
         if not isinstance(schema, dict):
             return schema
-        only_branches = not _is_joint(schema) and any(name in schema for name in _BRANCHES)
-        found = self._parts(schema, path, branches=only_branches)
-        if any(name in schema for name in _OTHERS) or id(schema) in self._open or only_branches:
+        read = self._read(schema)
+        is_joint = _is_joint(read)
+        only_branches = not is_joint and any(name in read for name in _BRANCHES)
+        found = self._parts(schema, branches=only_branches)
+        says_others = "additionalProperties" in read or self._closing in read
+        if says_others or id(schema) in self._open or only_branches:
             return found
         stays_open = any(id(part) in self._open for part in self._targets(schema))
-        if not _is_joint(schema) and not stays_open:
-            names = any(name in schema for name in _NAMES)
+        if not is_joint and not stays_open:
+            names = any(name in read for name in _NAMES)
             return found | {"additionalProperties": False} if names else found
-        if not any(name in part for part in self._reached(schema) for name in _NAMES):
+        if not any(name in self._read(part) for part in self._reached(schema) for name in _NAMES):
             return found
-        if self._is_old:
-            raise UnsupportedSchemaError(
-                "the keys of an object come from several places, which this draft cannot close",
-                location=location(pointer_to(path)),
-                hint='say "$schema": "https://json-schema.org/draft/2020-12/schema"',
-            )
-        return found | {"unevaluatedProperties": False}
+        if read is not schema:
+            found = {name: found[name] for name in _STAY if name in found} | {"allOf": [read]}
+        return found | {self._closing: False}
 
-    def _parts(self, schema: dict[str, Any], path: Path, *, branches: bool) -> dict[str, Any]:
+    def _parts(self, schema: dict[str, Any], *, branches: bool) -> dict[str, Any]:
         """A copy whose members and items are closed, and branches where they are values."""
         found = dict(schema)
         for name in (*_NAMES, *_DEFINITIONS):
             if isinstance(schema.get(name), dict):
-                found[name] = {k: self.value(v, (*path, name, k)) for k, v in schema[name].items()}
+                found[name] = {k: self.value(v) for k, v in schema[name].items()}
         for name in _CHILDREN:
             if name in schema:
-                found[name] = self._listed(schema[name], (*path, name))
+                found[name] = self._listed(schema[name])
         for name in _BESIDE:
             part = schema.get(name)
             close = self.value if branches else self._joined
             if isinstance(part, list):
-                found[name] = [close(x, (*path, name, i)) for i, x in enumerate(part)]
+                found[name] = [close(x) for x in part]
             elif name in ("then", "else"):
-                found[name] = self._joined(part, (*path, name)) if part is not None else part
+                found[name] = self._joined(part) if part is not None else part
             elif isinstance(part, dict) and name.startswith("depend"):
-                found[name] = {k: self._joined(v, (*path, name, k)) for k, v in part.items()}
+                found[name] = {k: self._joined(v) for k, v in part.items()}
         return {name: value for name, value in found.items() if name in schema}
 
-    def _joined(self, schema: Any, path: Path) -> Any:
+    def _joined(self, schema: Any) -> Any:
         """A subschema that others add keys to: only what is below it is closed."""
-        return self._parts(schema, path, branches=False) if isinstance(schema, dict) else schema
+        return self._parts(schema, branches=False) if isinstance(schema, dict) else schema
 
-    def _listed(self, value: Any, path: Path) -> Any:
-        if isinstance(value, list):
-            return [self.value(part, (*path, i)) for i, part in enumerate(value)]
-        return self.value(value, path)
+    def _listed(self, value: Any) -> Any:
+        parts = isinstance(value, list)
+        return [self.value(part) for part in value] if parts else self.value(value)
 
 
 def _is_joint(schema: dict[str, Any]) -> bool:

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import structgen as sg
 from structgen.cli.main import main
-from structgen.errors import UnsupportedSchemaError, ValidationError
+from structgen.errors import ValidationError
 from structgen.schema.closing import closed
+from structgen.schema.export.export import export_schema
+from tests.helpers.oracle import DIALECTS
 
 PERSON = {
     "type": "object",
@@ -103,12 +105,62 @@ def test_values_with_named_keys_still_fit() -> None:
     assert [*objects(closed({"type": "object"}))] == [{"type": "object"}]
 
 
-def test_drafts_that_cannot_say_it_are_refused() -> None:
-    """With the place; where keys stand in one place they can."""
-    draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
-    assert closed({**draft, **PERSON})["additionalProperties"] is False
-    with pytest.raises(UnsupportedSchemaError, match="#/properties/x"):
-        closed({**draft, "properties": {"x": {"allOf": [PERSON, ITEM]}}})
+EARLIER = ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"]
+
+
+@pytest.mark.parametrize("draft", EARLIER)
+@given(number=st.sampled_from([0, 1, 2, 3, 4, 5, 6, 8, 10, 12]), value=VALUES)
+def test_earlier_drafts_are_closed_the_same_way(draft: str, number: int, value: Any) -> None:
+    """Though they have no `unevaluatedProperties`; the oracle is the schema in a later draft."""
+    schema = SCHEMAS[number]
+    spec = sg.JsonSchema({"$schema": draft, **schema}, closed=True)
+    assert closed(spec.schema) == spec.schema
+    accepted = True
+    try:
+        sg.check(spec, json.dumps(value))
+    except ValidationError:
+        accepted = False
+    assert accepted == fits(closed(schema), value)
+
+
+def test_in_earlier_drafts_a_reference_hides_what_stands_beside_it() -> None:
+    """Names there are none, and `unevaluatedProperties` is no keyword; what it leads to counts."""
+    schema = {
+        "$schema": EARLIER[1],
+        "properties": {
+            "a": {"$ref": "#/definitions/A", "properties": {"q": {}}, "additionalProperties": True},
+            "b": {"allOf": [{"$ref": "#/definitions/A"}, ITEM]},
+            "c": {"properties": {"x": {}}, "unevaluatedProperties": {}},
+            "d": {"properties": {"x": {}}, "dependencies": {"x": {"properties": {"y": {}}}}},
+        },
+        "definitions": {"A": {"properties": {"name": {"type": "string"}}}},
+    }
+    spec = sg.JsonSchema(schema, closed=True)
+    good: list[Any] = [
+        {"a": {"name": "x"}}, {"b": {"name": "x", "a": 1}}, {"a": 1}, {"c": {"x": 1}},
+        {"d": {"x": 1, "y": 2}},
+    ]  # fmt: skip
+    bad: list[Any] = [
+        {"a": {"name": "x", "q": 1}}, {"a": {"name": 1}}, {"b": {"name": "x", "a": 1, "q": 1}},
+        {"c": {"x": 1, "y": 1}}, {"d": {"y": 2}}, {"e": 1},
+    ]  # fmt: skip
+    for value in good:
+        sg.check(spec, json.dumps(value))
+    for value in bad:
+        with pytest.raises(ValidationError) as refused:
+            sg.check(spec, json.dumps(value))
+        assert "may not have the key" in str(refused.value) or value == {"a": {"name": 1}}
+
+
+def test_closed_schemas_of_any_draft_are_exported_alike() -> None:
+    """To the dialects of providers, without a loss where keys are all that was added."""
+    schema = {"type": "object", "allOf": [PERSON], "properties": {"q": {"type": "null"}}}
+    later, earlier = (
+        export_schema(closed({"$schema": draft, **schema}), "gemini")
+        for draft in (DIALECTS[2020], EARLIER[1])
+    )
+    assert later == earlier
+    assert later[0]["additionalProperties"] is False
 
 
 def test_the_command_line_closes_objects(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,13 @@ from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Atom, Expr, conjoin
 from structgen.schema.normal_form.forms import ANY_OBJECT, ArrayAlt, ObjectAlt, PropertyGroup
 from structgen.schema.normal_form.logic import group_child
+from structgen.schema.references.vocabularies import CLOSES
 from structgen.schema.report.advice import IN_PLACE, SAYS_TYPE, TYPE_OF
 from structgen.schema.report.cases import Members, pointer_of
 
 _BRANCHING = (IN_PLACE | SAYS_TYPE) - {"type", "enum", "const"}
 _JOINING = frozenset(("allOf", "$ref"))
+_ABOUT_OTHER_KEYS = frozenset(("unevaluatedProperties", CLOSES))
 
 
 def acts_as_items(schema: Exported) -> bool:
@@ -28,7 +30,7 @@ def acts_as_items(schema: Exported) -> bool:
 def applies_to_all_other_keys(writer: Writer, members: Members, schema: Exported) -> bool:
     """Whether `unevaluatedProperties` applies to all keys that no subschema of the case names."""
     first = members[0][1]
-    if schema is not first or "unevaluatedProperties" not in schema:
+    if schema is not first or not _ABOUT_OTHER_KEYS & schema.keys():
         return False
     cases = writer.cases.of((members[0][0],))
     rivals = (_BRANCHING - _JOINING) | {"additionalProperties"}
@@ -36,7 +38,7 @@ def applies_to_all_other_keys(writer: Writer, members: Members, schema: Exported
         len(cases) == 1
         and set(cases[0]) == {atom for atom, _ in members}
         and not any(rivals & other.keys() for _, other in members)
-        and not any("unevaluatedProperties" in other for _, other in members[1:])
+        and not any(_ABOUT_OTHER_KEYS & other.keys() for _, other in members[1:])
     )
 
 
@@ -200,7 +202,8 @@ def _object(writer: Writer, atom: Atom) -> ObjectAlt | None:
 
 def _unevaluated(writer: Writer, atom: Atom, groups: list[PropertyGroup]) -> PropertyGroup:
     """The `PropertyGroup` that `unevaluatedProperties` amounts to beside these."""
-    child = writer.schemas.child(atom.value["unevaluatedProperties"], atom, "unevaluatedProperties")
+    keyword = CLOSES if CLOSES in atom.value else "unevaluatedProperties"
+    child = writer.schemas.child(atom.value[keyword], atom, keyword)
     named = {name: TRUE for group in groups for name in group.named}
     patterns = tuple((keys, TRUE) for group in groups for keys, _ in group.patterns)
     return PropertyGroup(named, patterns, child)

@@ -27,6 +27,7 @@ from structgen.schema.keywords.keywords import KEYWORDS, TYPES
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.expressions import Atom, Expr
 from structgen.schema.references.metaschemas import DEFINITIONS
+from structgen.schema.references.vocabularies import CLOSES
 from structgen.schema.report.advice import TYPE_OF
 from structgen.schema.report.cases import Case, Members, pointer_of
 from structgen.schema.report.slips import COMPANIONS
@@ -40,7 +41,7 @@ WRAPPER_KEY = "value"  # the key of the value where the root has to be an object
 WRITTEN = frozenset(TYPE_OF) - {
     "contains", "minContains", "maxContains", "uniqueItems",
     "dependentRequired", "dependentSchemas", "dependencies",
-    "unevaluatedItems", "unevaluatedProperties",
+    "unevaluatedItems", "unevaluatedProperties", CLOSES,
 } | {
     "type", "enum", "const", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "$recursiveRef",
 }  # fmt: skip
@@ -305,7 +306,7 @@ class Exporter(Writer):
                     self.lose(atom, keyword, "same", "an annotation is left out")
 
     def _is_said(self, keyword: str, schema: Exported, members: Members) -> bool:
-        if keyword == "unevaluatedProperties":
+        if keyword in ("unevaluatedProperties", CLOSES):
             return containers.applies_to_all_other_keys(self, members, schema)
         return keyword == "unevaluatedItems" and containers.acts_as_items(schema)
 

@@ -40,7 +40,11 @@ from structgen.schema.keywords.scalars import (
 )
 from structgen.schema.keywords.subschema import Subschema
 from structgen.schema.keywords.subschemas import Subschemas
-from structgen.schema.keywords.unevaluated import unevaluated_items, unevaluated_properties
+from structgen.schema.keywords.unevaluated import (
+    closes,
+    unevaluated_items,
+    unevaluated_properties,
+)
 from structgen.schema.normal_form.alternatives import simplified
 from structgen.schema.normal_form.combination import (
     ExactlyOne,
@@ -62,6 +66,7 @@ from structgen.schema.normal_form.forms import (
 )
 from structgen.schema.normal_form.listings import ANNOTATIONS
 from structgen.schema.normal_form.logic import overlapping, telling_keys
+from structgen.schema.references.vocabularies import CLOSES, UNEVALUATED
 
 MOST_WORDS = 64  # keys that a pattern may have to be replaced by these names
 LONG_CHAIN = 8  # conditions in the `else` of others from which on they are put apart
@@ -420,15 +425,16 @@ KEYWORDS: dict[str, tuple[Keyword, int, int]] = {
     "uniqueItems": (unique_items, 4, 2020),
     "unevaluatedProperties": (unevaluated_properties, 2019, 2020),
     "unevaluatedItems": (unevaluated_items, 2019, 2020),
+    CLOSES: (closes, 4, 7),
     "$dynamicRef": (dynamic_ref, 2020, 2020),
     "$recursiveRef": (recursive_ref, 2019, 2019),
 }
 
 OTHERS = (  # functions that restrict nothing but numbers, arrays or objects
     numeric, array, object_, dependent_required, dependent_schemas, dependencies, contains,
-    unique_items, unevaluated_properties, unevaluated_items,
+    unique_items, unevaluated_properties, unevaluated_items, closes,
 )  # fmt: skip
-LAST = ("unevaluatedProperties", "unevaluatedItems")  # run last: the others say what is evaluated
+LAST = UNEVALUATED  # run last: the others say what is evaluated
 
 
 _is_last = LAST.__contains__

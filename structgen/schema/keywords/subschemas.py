@@ -34,6 +34,7 @@ from structgen.schema.normal_form.listings import excludes_listing, is_listing, 
 from structgen.schema.normal_form.logic import negated
 from structgen.schema.references.references import Place, References, Scope
 from structgen.schema.references.resources import Path, Resource
+from structgen.schema.references.vocabularies import UNEVALUATED
 from structgen.schema.values import Value, data_of, value_of
 from structgen.util.json_pointer import location
 
@@ -315,12 +316,12 @@ def kind_of(value: Any) -> str:
 
 
 def _mentions(schema: Any) -> bool:
-    """Whether `unevaluatedProperties` or `unevaluatedItems` is anywhere in a document."""
+    """Whether a keyword about what others evaluate is anywhere in a document."""
     todo: list[Iterable[Any]] = [[schema]]
     while todo:
         for value in todo.pop():
             if isinstance(value, dict):
-                if "unevaluatedProperties" in value or "unevaluatedItems" in value:
+                if not value.keys().isdisjoint(UNEVALUATED):
                     return True
                 todo.append(value.values())
             elif isinstance(value, list):

@@ -44,6 +44,7 @@ from structgen.schema.normal_form.forms import (
     PropertyGroup,
 )
 from structgen.schema.normal_form.logic import are_tagged_apart
+from structgen.schema.references.vocabularies import CLOSES
 from structgen.util.cancellation import checkpoint
 
 MAX_CLOSED = 4  # alternatives of objects whose conjunctions are listed
@@ -56,16 +57,25 @@ def unevaluated_properties(s: Subschema) -> None:
     Where there are few alternatives each gets a `PropertyGroup` about the keys that are not
     evaluated in it; where there are many, clauses say when a key is evaluated.
     """
-    child = s.child(s.schema["unevaluatedProperties"], "unevaluatedProperties")
+    _other_members(s, "unevaluatedProperties")
+
+
+def closes(s: Subschema) -> None:
+    """`CLOSES`: the same in drafts before 2019-09."""
+    _other_members(s, CLOSES)
+
+
+def _other_members(s: Subschema, keyword: str) -> None:
+    child = s.child(s.schema[keyword], keyword)
     form = s.conjunction()
     if child == TRUE:
         choices = choices_of(form.objects)
     else:
         choices = _evaluated_by_clauses(choices_of(form.objects), child) or _evaluated_by_groups(
-            tuple(form.objects), child, s.where("unevaluatedProperties")
+            tuple(form.objects), child, s.where(keyword)
         )
     marked = [tuple(replace(o, evaluated=ANY) for o in choice) for choice in choices]
-    objects = product_of(tuple(marked), s.where("unevaluatedProperties"))
+    objects = product_of(tuple(marked), s.where(keyword))
     s.conjuncts = [replace(form, objects=objects)]
 
 

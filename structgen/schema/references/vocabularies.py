@@ -24,6 +24,8 @@ DRAFTS = {
     "https://json-schema.org/draft/2019-09/schema": 2019,
     "https://json-schema.org/draft/2020-12/schema": 2020,
 }
+CLOSES = "x-structgen-closed"  # our own, `unevaluatedProperties` of earlier drafts: see `closing`
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems", CLOSES)
 _NAMED = re.compile(r"https?://json-schema\.org/(.+)/(?:hyper-)?schema#?")
 _NAMES = {found[1]: draft for uri, draft in DRAFTS.items() if (found := _NAMED.fullmatch(uri))}
 FOLDERS = {

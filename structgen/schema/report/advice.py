@@ -23,6 +23,7 @@ from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.references.metaschemas import DEFINITIONS
+from structgen.schema.references.vocabularies import CLOSES
 from structgen.schema.report.inspection import Inspection, Visit
 from structgen.schema.report.slips import (
     COMPANIONS,
@@ -57,7 +58,7 @@ TYPE_OF = {
         (
             "properties", "patternProperties", "additionalProperties", "propertyNames",
             "required", "minProperties", "maxProperties", "dependentRequired",
-            "dependentSchemas", "dependencies", "unevaluatedProperties",
+            "dependentSchemas", "dependencies", "unevaluatedProperties", CLOSES,
         ),
         "object",
     ),

@@ -18,7 +18,7 @@ from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import quoted
 from structgen.schema.references.metaschemas import DEFINITIONS, depth_of, subschemas
 from structgen.schema.references.resources import Path, target_within
-from structgen.schema.references.vocabularies import stated_draft
+from structgen.schema.references.vocabularies import UNEVALUATED, stated_draft
 from structgen.util.cancellation import checkpoint, limited
 from structgen.util.json_pointer import location, pointer_to, unescape_pointer
 
@@ -33,10 +33,9 @@ _FIXED = frozenset(("if", "minContains", "maxContains", "$dynamicRef", "$recursi
 _MONOTONE = frozenset(("items", "additionalItems", "additionalProperties", "propertyNames"))
 # Containers of subschemas whose names or places say what other keywords apply to.
 _CONTAINERS = frozenset(("properties", "patternProperties", "prefixItems", "allOf"))
-_UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _BRANCHES = frozenset(("then", "else"))
 # Keywords under which a weaker subschema may make a stronger schema.
-_TURNING = frozenset(("not", "oneOf", "if", "maxContains", *_UNEVALUATED))
+_TURNING = frozenset(("not", "oneOf", "if", "maxContains", *UNEVALUATED))
 _GONE = object()  # in the place of what has been left out
 
 
@@ -116,7 +115,7 @@ class _Search:
             return
         if "$ref" in schema and self._draft <= 7:  # the other keywords do not count
             schema = {"$ref": schema["$ref"]}
-        asks_others = bool(_UNEVALUATED & schema.keys())  # what other keywords say
+        asks_others = not schema.keys().isdisjoint(UNEVALUATED)  # what other keywords say
         for keyword, value in schema.items():
             at = (*path, keyword)
             if keyword == "required" and isinstance(value, list):
@@ -128,7 +127,7 @@ class _Search:
                     yield from (_Part((*at, step), keyword, True) for step in asking)
             elif keyword in _BRANCHES or (keyword in KEYWORDS and keyword not in _FIXED):
                 tells = keyword == "$ref" or depth_of(keyword, value, self._draft) > 0
-                if keyword in _UNEVALUATED or not (asks_others and tells):
+                if keyword in UNEVALUATED or not (asks_others and tells):
                     yield _Part(at, keyword)
 
     def _keywords(self) -> Iterator[str]:

@@ -25,7 +25,7 @@ from structgen.schema.json_schema import JsonSchema
 from structgen.schema.keywords.keywords import KEYWORDS
 from structgen.schema.machine.phrases import NAMES, cut, listed, quoted, some
 from structgen.schema.references.resources import target_within
-from structgen.schema.references.vocabularies import DRAFTS, stated_draft
+from structgen.schema.references.vocabularies import CLOSES, DRAFTS, stated_draft
 from structgen.schema.values import dumps, loads
 from structgen.util.json_pointer import pointer_to, unescape_pointer
 
@@ -33,7 +33,7 @@ MAX_FAULTS = 200  # that are looked at
 AT_THE_END = frozenset(  # keywords of which nothing is known before the value ends
     "required minProperties minItems contains minContains dependentRequired dependencies".split()
 )
-CLOSED = frozenset(("additionalProperties", "unevaluatedProperties"))
+CLOSED = frozenset(("additionalProperties", "unevaluatedProperties", CLOSES))
 BRANCHES = frozenset(("anyOf", "oneOf"))
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
 UNSAID = frozenset(("$ref",))  # of which the library's paths say nothing
@@ -181,10 +181,12 @@ def _validator(spec: JsonSchema) -> Any:
         keyword: _reference(keyword, base.VALIDATORS[keyword])
         for keyword in REFERENCES & base.VALIDATORS.keys()
     }
+    unevaluated = jsonschema.Draft201909Validator.VALIDATORS["unevaluatedProperties"]
     if "unevaluatedProperties" in base.VALIDATORS:
-        own["unevaluatedProperties"] = partial(
-            _unevaluated_properties, base.VALIDATORS["unevaluatedProperties"]
-        )
+        unevaluated = base.VALIDATORS["unevaluatedProperties"]
+        own["unevaluatedProperties"] = partial(_unevaluated_properties, unevaluated)
+    else:
+        own[CLOSES] = partial(_unevaluated_properties, unevaluated)
     if "dependencies" not in base.VALIDATORS:
         own["dependencies"] = jsonschema.Draft7Validator.VALIDATORS["dependencies"]
     registry = REGISTRY if spec.registry is None else REGISTRY.combine(spec.registry)
@@ -491,7 +493,7 @@ def _dependent(it: str, wanted: Any, value: Any, _: Any) -> tuple[str, str]:
 
 def _closed(error: Any, dialect: str) -> str:
     others = _unnamed(error.instance, error.schema, dialect)
-    if error.validator == "unevaluatedProperties":
+    if error.validator in ("unevaluatedProperties", CLOSES):
         others = [k for k in others if repr(k) in error.message]
     return f"key{'s' * (len(others) > 1)} {some(map(quoted, others))}"
 

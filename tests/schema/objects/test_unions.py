@@ -30,6 +30,7 @@ from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination, logic
 from structgen.schema.normal_form.costs import Costs
+from structgen.schema.normal_form.expressions import Expr
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.quick_check import QuickCheck
@@ -891,11 +892,14 @@ def test_values_behind_a_required_tag_are_looked_at_when_they_may_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first mask of a hundred branches asks about their tags, not about all their members."""
-    asked = []
-    may_come = Costs.satisfiable
-    monkeypatch.setattr(
-        Costs, "satisfiable", lambda costs, expr: asked.append(expr) or may_come(costs, expr)
-    )
+    asked: list[Expr] = []
+    satisfiable = Costs.satisfiable
+
+    def counted(costs: Costs, expr: Expr) -> bool:
+        asked.append(expr)
+        return satisfiable(costs, expr)
+
+    monkeypatch.setattr(Costs, "satisfiable", counted)
     branches = [
         {
             "properties": {

@@ -54,7 +54,7 @@ def test_a_slip_warns_and_is_an_error_if_strict(schema: Any, pointer: str, meant
 
 def test_of_many_slips_the_first_few_warn() -> None:
     """The last of these says how many more there are, and what lists them; the report has all."""
-    schema = {"properties": {f"p{i}": {"requird": []} for i in range(20)}}
+    schema: Any = {"properties": {f"p{i}": {"requird": []} for i in range(20)}}
     with pytest.warns(MisspeltKeywordWarning) as caught:
         sg.compile(schema, VOCABULARY)
     assert ["17 more" in str(w.message) for w in caught] == [False, False, True]
