@@ -5,11 +5,12 @@ A matcher asks for costs, and costs are found by asking matchers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from structgen.schema.arrays.contains import ContainsMatcher
 from structgen.schema.arrays.matcher import ArrayMatcher
 from structgen.schema.arrays.unique_items import RepeatedItemsMatcher, UniqueItemsMatcher
+from structgen.schema.normal_form.combination import branches_of
 from structgen.schema.normal_form.costs import Expressions
 from structgen.schema.normal_form.finite_values import FiniteValues
 from structgen.schema.normal_form.forms import (
@@ -20,6 +21,7 @@ from structgen.schema.normal_form.forms import (
     ObjectAlt,
 )
 from structgen.schema.objects.clause_matcher import ClauseMatcher
+from structgen.schema.objects.counting import CountingMatcher
 from structgen.schema.objects.matcher import ObjectMatcher
 
 
@@ -42,6 +44,7 @@ class Matchers(FiniteValues):
         self._by_missing: dict[frozenset[ArrayAlt], Matchers] = {}  # by `missing`, shared
         self._objects: dict[ObjectAlt, ObjectMatcher] = {}
         self._siblings: dict[Hashable, list[ObjectMatcher]] = {}  # that differ in clauses only
+        self._counting: dict[NormalForm, ObjectMatcher] = {}
         self._arrays: dict[ArrayAlt, ArrayMatcher] = {}
         if free is not None:
             self._objects[ANY_OBJECT] = free.object_matcher(ANY_OBJECT)
@@ -67,7 +70,7 @@ class Matchers(FiniteValues):
     def objects(self, form: NormalForm) -> list[ObjectMatcher]:
         """See `Costs.objects`."""
         if form not in self._some_objects:
-            matchers = map(self.object_matcher, form.objects)
+            matchers = self.object_matchers(form)
             self._some_objects[form] = [p for p in matchers if p.is_satisfiable()]
         return self._some_objects[form]
 
@@ -78,8 +81,17 @@ class Matchers(FiniteValues):
             self._some_arrays[form] = [p for p in matchers if p.is_satisfiable()]
         return self._some_arrays[form]
 
+    def object_matchers(self, form: NormalForm) -> Iterable[ObjectMatcher]:
+        """See `Costs.object_matchers`."""
+        branches = branches_of(form.objects)
+        if branches is None:
+            return map(self.object_matcher, form.objects)
+        if form not in self._counting:
+            self._counting[form] = CountingMatcher(branches, self)
+        return (self._counting[form],)
+
     def object_matcher(self, alt: ObjectAlt) -> ObjectMatcher:
-        """See `Costs.object_matcher`."""
+        """The matcher of an alternative of objects."""
         if alt not in self._objects:
             siblings = self._siblings.setdefault(_without_clauses(alt), [])
             made = (

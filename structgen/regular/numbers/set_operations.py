@@ -8,7 +8,7 @@ Unions are right as `regex.alt` makes them; `number_union` leaves out what adds 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -141,6 +141,14 @@ def tells_apart(other: Regex, numbers: Regex) -> bool:
     if theirs is None or ours is None:
         return False
     return all(_has_spellings(x, one) for x in theirs for one in ours)
+
+
+def told_apart_alike(language: Regex) -> Hashable:
+    """What `tells_apart` looks at of a language: the same of languages that it treats alike."""
+    ranges = _ranges(language)
+    if language in (EMPTY, JSON_NUMBER) or ranges is None:
+        return language
+    return frozenset((one.spelling, _strictness_of(one)) for one in ranges)
 
 
 def _has_spellings(other: NumberConstraints, one: NumberConstraints) -> bool:

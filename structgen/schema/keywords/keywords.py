@@ -15,7 +15,7 @@ demands are enforced while a text is read: strings and numbers by the lexer; obj
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -46,6 +46,7 @@ from structgen.schema.keywords.unevaluated import (
     unevaluated_properties,
 )
 from structgen.schema.normal_form.alternatives import simplified
+from structgen.schema.normal_form.branches import Branches, told_apart
 from structgen.schema.normal_form.combination import (
     ExactlyOne,
     clauses_of,
@@ -71,6 +72,7 @@ from structgen.schema.references.vocabularies import CLOSES, UNEVALUATED
 MOST_WORDS = 64  # keys that a pattern may have to be replaced by these names
 LONG_CHAIN = 8  # conditions in the `else` of others from which on they are put apart
 MOST_NAMES = 1000  # names that patterns of one schema are replaced by
+MANY_BRANCHES = 8  # of `oneOf` from which on they are counted, if they can be
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -137,13 +139,46 @@ def any_of(s: Subschema) -> None:
 def one_of(s: Subschema) -> None:
     """`oneOf`: exactly one of these schemas.
 
-    Each branch is conjoined with the negations of those that it may overlap with.
+    Many branches that keys of their own tell apart are counted. Else each branch is conjoined with
+    the negations of those that it may overlap with.
     """
     forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
     context = s.sole_objects()
+    plain = not (s.schemas.declared or s.schemas.tracks_evaluation)
+    branches = told_apart(forms, s.schemas.peek) if plain and len(forms) >= MANY_BRANCHES else None
+    if branches is not None:
+        s.require(replace(NOTHING, objects=_counted(s, forms, context, branches)))
+        return
+    overlaps = overlapping(forms, s.schemas.peek)
+    found = disjunction(_cases(s, forms, overlaps, context), s.where("oneOf"))
+    if any(overlaps) and len(found.objects) > 1:
+        others = partial(_in_none_or_two, s, forms, overlaps)
+        objects = found.objects
+        found = replace(found, objects=ExactlyOne(lambda: objects, others))
+    s.require(found)
+
+
+def _counted(
+    s: Subschema, forms: list[NormalForm], context: Sequence[ObjectAlt], branches: Branches
+) -> ExactlyOne:
+    """The objects that fit exactly one branch, where these are counted."""
+    peek = s.schemas.peek
+
+    def alternatives() -> Sequence[ObjectAlt]:
+        return disjunction(_cases(s, forms, overlapping(forms, peek), context)).objects
+
+    def others() -> Sequence[ObjectAlt]:
+        return _in_none_or_two(s, forms, overlapping(forms, peek))
+
+    return ExactlyOne(alternatives, others, branches)
+
+
+def _cases(
+    s: Subschema, forms: list[NormalForm], overlaps: list[list[int]], context: Sequence[ObjectAlt]
+) -> list[NormalForm]:
+    """Each branch of `oneOf`, with the negations of those that it may overlap with."""
     telling: dict[tuple[int, int], list[str]] = {}
     cases = []
-    overlaps = overlapping(forms, s.schemas.peek)
     for index, others in enumerate(overlaps):
         form, negations = forms[index], []
         for other in others:
@@ -152,11 +187,7 @@ def one_of(s: Subschema) -> None:
                 telling[pair] = telling_keys(form, forms[other], context, s.schemas.peek)
             negations.append(s.negated_form(forms[other], "oneOf", telling[pair]))
         cases.append(conjunction_of([form, *negations], s.where("oneOf")))
-    found = disjunction(cases, s.where("oneOf"))
-    if any(overlaps) and len(found.objects) > 1:
-        objects = ExactlyOne.of(found.objects, partial(_in_none_or_two, s, forms, overlaps))
-        found = replace(found, objects=objects)
-    s.require(found)
+    return cases
 
 
 def _in_none_or_two(

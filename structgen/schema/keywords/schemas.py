@@ -26,7 +26,7 @@ from structgen.schema.keywords.subschemas import Negation, Subschemas, Union
 from structgen.schema.machine.any_value import free_costs
 from structgen.schema.machine.shortest_value import shortest_value
 from structgen.schema.matchers import Matchers
-from structgen.schema.normal_form.combination import disjunction
+from structgen.schema.normal_form.combination import branches_of, children_of, disjunction
 from structgen.schema.normal_form.expressions import (
     Atom,
     Children,
@@ -39,7 +39,6 @@ from structgen.schema.normal_form.forms import (
     NOTHING,
     NormalForm,
     ObjectAlt,
-    children_of,
 )
 from structgen.schema.normal_form.logic import object_child
 from structgen.schema.objects.clause_matcher import ClauseMatcher
@@ -212,9 +211,11 @@ class Schemas(Subschemas):
             form = self.expand(entry)
             costly.append((entry, form))
             joined.update(dict.fromkeys(_shared_children(form)))
-            # an item that is one too many has to fit a negation
+            # an item that is one too many has to fit a negation, as a member of a branch that fails
             limited = (c.child for a in form.arrays for c in a.contains if c.most is not None)
-            for child in (*children_of(form), *map(self.negation, limited)):
+            branches = branches_of(form.objects)
+            counted = () if branches is None else branches.expressions()
+            for child in (*children_of(form), *map(self.negation, (*limited, *counted))):
                 for atom in child:
                     if atom not in atoms:
                         atoms.add(atom)
@@ -243,6 +244,11 @@ class Schemas(Subschemas):
         And which keys may come first in one with many conditions, and what their tags decide; in
         one with many alternatives that exclude each other, which keys may come first.
         """
+        branches = branches_of(form.objects)
+        if branches is not None:
+            if len(self.explored) < MAX_OPENED:
+                self.explored.append((form, branches.deciding))
+            return
         alternatives = [*islice(form.objects, MAX_EXPLORED + 1)]
         if len(alternatives) > MAX_EXPLORED:
             obligations = sum(len(o.groups) + len(o.clauses) for o in form.objects)

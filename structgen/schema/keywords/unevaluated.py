@@ -85,7 +85,7 @@ def _evaluated_by_groups(
     """One choice: a group about the keys not evaluated in each conjunction of alternatives."""
     objects = []
     covers_keys = _key_coverage(alternatives)
-    for o in _closed_under_conjunction(alternatives, _both, covers_keys, location):
+    for o in _closed_under_conjunction(tuple(alternatives), _both, covers_keys, location):
         groups = o.groups if o.evaluated is ANY else (*o.groups, _about_unevaluated(o, child))
         objects.append(replace(o, groups=groups))
     return (tuple(objects),)

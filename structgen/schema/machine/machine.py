@@ -138,6 +138,8 @@ class JsonMachine(Machine[JsonFrame]):
         for form, key in objects:
             matchers = self._costs.objects(form)
             threads = tuple([Thread(0, matcher, matcher.start) for matcher in matchers])
+            if not threads:  # a part of the schema that no object fits
+                continue
             opened = self._key_set_frames.opened(threads) or self._frame("object", "open", threads)
             frame = None if key is None else self._key(opened, key)
             if frame is None:

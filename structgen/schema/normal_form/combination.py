@@ -29,6 +29,7 @@ from structgen.schema.normal_form.alternatives import (
     simplified,
     without_subsumed,
 )
+from structgen.schema.normal_form.branches import Branches
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANY_OBJECT,
@@ -48,25 +49,8 @@ MAX_MULTIPLIED = 16  # alternatives that a product of choices may have without c
 MAX_SUMMED = 32  # the same where others multiply, and no more come of it than all choices have
 MAX_DISTRIBUTED = 64  # clauses that one choice may become
 
-Choice = tuple[ObjectAlt, ...]  # alternatives of which at least one must hold
+Choice = Sequence[ObjectAlt]  # alternatives of which at least one must hold
 Where = Callable[[], str]  # says a location, which only errors need; `str` says none
-
-
-class ExactlyOne(tuple[ObjectAlt, ...]):  # noqa: SLOT001  has a dictionary
-    """The choice that `oneOf` makes of objects, and how to find the choice of all other objects.
-
-    Each of its alternatives says of many branches that they do not hold. To negate these one by one
-    would multiply them; but the other objects fit no branch, or two (see `logic.negated`).
-    """
-
-    others: Callable[[], Choice]
-
-    @classmethod
-    def of(cls, choice: Iterable[ObjectAlt], others: Callable[[], Choice]) -> ExactlyOne:
-        """A choice with what finds the others."""
-        found = cls(choice)
-        found.others = others
-        return found
 
 
 def conjunction(a: NormalForm, b: NormalForm, location: Where = str) -> NormalForm:
@@ -170,11 +154,12 @@ def disjunction(forms: list[NormalForm], location: Where = str) -> NormalForm:
     if len(forms) == 1:
         return forms[0]
     arrays = tuple(dict.fromkeys(a for n in forms for a in n.arrays))
-    objects = tuple(dict.fromkeys(o for n in forms for o in n.objects))
-    annotated = any(map(notes_of, arrays)) or any(map(notes_of, objects))
-    if not annotated and any(n is ANYTHING for n in forms):
-        return ANYTHING
-    check_alternative_count(max(len(arrays), len(objects)), location)
+    objects = _united([n.objects for n in forms])
+    if branches_of(objects) is None:
+        annotated = any(map(notes_of, arrays)) or any(map(notes_of, objects))
+        if not annotated and any(n is ANYTHING for n in forms):
+            return ANYTHING
+        check_alternative_count(max(len(arrays), len(objects)), location)
     return NormalForm(
         any(n.null for n in forms),
         any(n.true for n in forms),
@@ -184,6 +169,14 @@ def disjunction(forms: list[NormalForm], location: Where = str) -> NormalForm:
         arrays,
         objects,
     )
+
+
+def _united(choices: Iterable[Choice]) -> Choice:
+    """All alternatives of some choices; the only choice that has any as it is."""
+    some = [choice for choice in choices if choice]
+    if len(some) == 1:
+        return some[0]
+    return tuple(dict.fromkeys(o for choice in some for o in choice))
 
 
 def check_alternative_count(count: int, location: Where, most: int = MAX_ALTERNATIVES) -> None:
@@ -198,8 +191,8 @@ def check_alternative_count(count: int, location: Where, most: int = MAX_ALTERNA
 
 
 def _conjoin_alternatives(
-    left: tuple[AltT, ...],
-    right: tuple[AltT, ...],
+    left: Sequence[AltT],
+    right: Sequence[AltT],
     merge: Callable[[AltT, AltT], AltT | None],
     location: Where,
     most: int = MAX_ALTERNATIVES,
@@ -223,21 +216,20 @@ def _conjoin_alternatives(
 # -- products of choices ------------------------------------------------------------------------
 
 
-class Product(Sequence[ObjectAlt]):
-    """The alternatives of a conjunction of choices, found when they are first looked at."""
+class _FoundLater(Sequence[ObjectAlt]):
+    """Alternatives that are found when they are first looked at."""
 
-    __slots__ = ("_found", "_location", "choices")
+    __slots__ = ("_find", "_found")
 
-    def __init__(self, choices: tuple[Choice, ...], location: Where) -> None:
-        self.choices = choices
-        self._location = location
+    def __init__(self, find: Callable[[], Choice]) -> None:
+        self._find = find
         self._found: Choice | None = None
 
     @property
     def alternatives(self) -> Choice:
-        """All alternatives. Raises BudgetError if they are more than MAX_ALTERNATIVES."""
+        """All alternatives. Raises BudgetError if they are too many."""
         if self._found is None:
-            self._found = _multiplied(self.choices, self._location)
+            self._found = self._find()
         return self._found
 
     def __len__(self) -> int:
@@ -256,11 +248,85 @@ class Product(Sequence[ObjectAlt]):
         return iter(self.alternatives)
 
 
+class ExactlyOne(_FoundLater):
+    """The choice that `oneOf` makes of objects, and how to find the choice of all other objects.
+
+    Each of its alternatives says of many branches that they do not hold. To negate these one by one
+    would multiply them; but the other objects fit no branch, or two (see `logic.negated`). Where
+    its `branches` are counted nobody looks at the alternatives.
+    """
+
+    __slots__ = ("branches", "others")
+
+    def __init__(
+        self,
+        find: Callable[[], Choice],
+        others: Callable[[], Choice],
+        branches: Branches | None = None,
+    ) -> None:
+        """find, others: the alternatives of these objects, and of all others."""
+        super().__init__(find)
+        self.others = others
+        self.branches = branches
+
+    def __bool__(self) -> bool:
+        return self.branches is not None or len(self) > 0
+
+
+class Product(_FoundLater):
+    """The alternatives of a conjunction of choices."""
+
+    __slots__ = ("_branches", "choices")
+
+    def __init__(self, choices: tuple[Choice, ...], location: Where) -> None:
+        super().__init__(lambda: _multiplied(choices, location))
+        self.choices = choices
+        self._branches: list[Branches | None] = []
+
+    @property
+    def branches(self) -> Branches | None:
+        """The branches to be counted if one choice has such, and all others one alternative."""
+        if not self._branches:
+            self._branches.append(_counted_within(self.choices))
+        return self._branches[0]
+
+    def __bool__(self) -> bool:
+        return self.branches is not None or len(self) > 0
+
+
+def branches_of(objects: Sequence[ObjectAlt]) -> Branches | None:
+    """The branches to be counted, in place of alternatives; None where there are none."""
+    return objects.branches if isinstance(objects, ExactlyOne | Product) else None
+
+
+def cases_of(objects: Sequence[ObjectAlt]) -> Sequence[ObjectAlt]:
+    """The alternatives; branches that are counted without the negations of others."""
+    branches = branches_of(objects)
+    return objects if branches is None else tuple(branches.each())
+
+
+def _counted_within(choices: Sequence[Choice]) -> Branches | None:
+    """The branches of the one choice that has such, where all others must hold as well."""
+    found: Branches | None = None
+    base: ObjectAlt | None = ANY_OBJECT
+    for choice in choices:
+        branches = branches_of(choice)
+        if branches is None and (isinstance(choice, _FoundLater) or len(choice) != 1):
+            return None
+        if branches is None:
+            base = base and conjoin_objects(base, choice[0])
+        elif found is None:
+            found = branches
+        else:
+            return None
+    return None if found is None or base is None else found.within(base)
+
+
 def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:
     """The choices of which some alternatives are the product."""
     if isinstance(objects, Product):
         return objects.choices
-    return (objects if isinstance(objects, tuple) else tuple(objects),)
+    return (objects if isinstance(objects, tuple | ExactlyOne) else tuple(objects),)
 
 
 def _conjoin_choices(
@@ -276,7 +342,7 @@ def _conjoin_choices(
 
 def product_of(choices: tuple[Choice, ...], location: Where) -> Sequence[ObjectAlt]:
     """The alternatives of a conjunction of choices: found at once if each has only one."""
-    if max(map(len, choices)) < 2:
+    if all(isinstance(choice, tuple) and len(choice) < 2 for choice in choices):
         return _product(choices, location, MAX_MULTIPLIED)
     return Product(tuple(dict.fromkeys(choices)), location)
 
@@ -422,3 +488,23 @@ def clauses_of(o: ObjectAlt) -> list[Clause] | None:
             found.append(ForAll(complement(group.names), FALSE))
     wanted = (Exists(key, child) for key, child in required.items())
     return [*(Clause((literal,)) for literal in (*wanted, *found)), *o.clauses]
+
+
+# -- children -----------------------------------------------------------------------------------
+
+
+def children_of(form: NormalForm) -> Iterator[Expr]:
+    """All expressions that a normal form refers to."""
+    for array in form.arrays:
+        for prefix, tail in array.lists:
+            yield from (*prefix, tail)
+        yield from (counted.child for counted in array.contains)
+    branches = branches_of(form.objects)
+    if branches is not None:
+        yield from branches.expressions()
+    for object_ in form.objects if branches is None else (branches.common,):
+        for group in object_.groups:
+            yield from map(group.named.__getitem__, group.named)
+            yield from (child for _, child in group.patterns)
+            yield group.additional
+        yield from (literal.child for clause in object_.clauses for literal in clause)

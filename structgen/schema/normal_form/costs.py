@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -27,8 +27,9 @@ from structgen.regular.expressions.nodes import Alt, And
 from structgen.regular.expressions.search import MAX_LENGTH
 from structgen.regular.numbers.language import constraints_of
 from structgen.regular.regex import EMPTY, Regex, matches, min_length, readable, shortest
+from structgen.schema.normal_form.combination import branches_of, children_of
 from structgen.schema.normal_form.expressions import Expr
-from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt, children_of
+from structgen.schema.normal_form.forms import ArrayAlt, NormalForm, ObjectAlt
 from structgen.schema.normal_form.progress import CostOf
 from structgen.schema.values import Value
 from structgen.util.cancellation import checkpoint
@@ -105,8 +106,8 @@ class Costs(ABC):
         self._certain: set[NormalForm] = set()  # for which it said yes
 
     @abstractmethod
-    def object_matcher(self, alt: ObjectAlt) -> Matcher:
-        """The matcher of an alternative of objects."""
+    def object_matchers(self, form: NormalForm) -> Iterable[Matcher]:
+        """The matchers of all object alternatives, or the one that counts branches."""
 
     @abstractmethod
     def array_matcher(self, alt: ArrayAlt) -> Matcher:
@@ -203,7 +204,7 @@ class Costs(ABC):
 
     def _matchers(self, form: NormalForm) -> Iterator[Matcher]:
         yield from (self.array_matcher(alt) for alt in form.arrays if alt not in self._missing)
-        yield from map(self.object_matcher, form.objects)
+        yield from self.object_matchers(form)
 
     def _solve(self, first: NormalForm) -> None:
         """Find the cost of `first` and of all normal forms that it depends on, by a work list.
@@ -253,7 +254,8 @@ class Costs(ABC):
     def _may_be_empty(self, form: NormalForm) -> bool:
         """Whether an empty array or object certainly fits."""
         arrays = (alt for alt in form.arrays if alt not in self._missing)
-        return any(map(_may_be_empty, form.objects)) or any(map(_may_hold_nothing, arrays))
+        listed = form.objects if branches_of(form.objects) is None else ()
+        return any(map(_may_be_empty, listed)) or any(map(_may_hold_nothing, arrays))
 
 
 def _locate(error: BudgetError, expr: Expr) -> None:

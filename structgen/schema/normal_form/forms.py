@@ -28,7 +28,7 @@ Which keyword ends up where:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -207,17 +207,3 @@ NOTHING = NormalForm()
 def is_pattern_exists(literal: Literal) -> bool:
     """Whether a literal asks for some member with a key in a language."""
     return isinstance(literal, Exists) and not isinstance(literal.keys, str)
-
-
-def children_of(form: NormalForm) -> Iterator[Expr]:
-    """All expressions that a normal form refers to."""
-    for array in form.arrays:
-        for prefix, tail in array.lists:
-            yield from (*prefix, tail)
-        yield from (counted.child for counted in array.contains)
-    for object_ in form.objects:
-        for group in object_.groups:
-            yield from map(group.named.__getitem__, group.named)
-            yield from (child for _, child in group.patterns)
-            yield group.additional
-        yield from (literal.child for clause in object_.clauses for literal in clause)

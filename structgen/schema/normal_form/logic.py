@@ -208,9 +208,42 @@ def _pairs(forms: Sequence[NormalForm]) -> Iterator[tuple[int, int]]:
         (others if values is None else listings).append(i)
         for value in values or ():
             holders.setdefault(value, []).append(i)
-    yield from combinations(others, 2)
+    yield from _pairs_by_key([(i, forms[i]) for i in others])
     yield from product(others, listings)
     yield from {pair for each in holders.values() for pair in combinations(each, 2)}
+
+
+def _pairs_by_key(numbered: Sequence[tuple[int, NormalForm]]) -> Iterator[tuple[int, int]]:
+    """All pairs of forms, but for those of which one requires a key that the other one forbids."""
+    sole = {i: f.objects[0] for i, f in numbered if not f.has_more_than_objects and _is_sole(f)}
+    names = {i: _only_names(o) for i, o in sole.items()}
+    naming: dict[str, list[int]] = {}  # the forms that only allow keys that they name
+    for i, some in names.items():
+        for key in some or ():
+            naming.setdefault(key, []).append(i)
+    anything = [i for i, _ in numbered if names.get(i) is None]
+    rarest: dict[int, str] = {}  # a required key that the fewest allow
+    for i, o in sole.items():
+        if o.required:
+            rarest[i] = min(o.required, key=lambda key: len(naming.get(key, ())))
+    everything = [i for i, _ in numbered]
+    for i in everything:
+        allowing = everything if i not in rarest else [*naming.get(rarest[i], ()), *anything]
+        own = names.get(i)
+        for j in allowing:
+            if i < j and (own is None or j not in rarest or rarest[j] in own):
+                yield i, j
+
+
+def _is_sole(form: NormalForm) -> bool:
+    """Whether a form has a single alternative of objects."""
+    return isinstance(form.objects, tuple) and len(form.objects) == 1
+
+
+def _only_names(o: ObjectAlt) -> Collection[str] | None:
+    """The keys that may come if they are all named; None if others may."""
+    closed = (g for g in o.groups if g.is_by_name_only and g.additional == FALSE)
+    return next((group.named for group in closed), None)
 
 
 def _listed(form: NormalForm) -> list[Hashable] | None:

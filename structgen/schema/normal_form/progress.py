@@ -64,6 +64,7 @@ class _ObjectProgress(NamedTuple):
     members_read: int = 0
     open_clauses: Clauses = Clauses()
     pending: tuple[PendingClause, ...] = ()
+    failed: frozenset[int] = frozenset()
 
 
 class Progress(CachedHash, _ObjectProgress):
@@ -72,7 +73,8 @@ class Progress(CachedHash, _ObjectProgress):
     position: index of the next name in declared order; 0 throughout where any order is allowed.
     seen: the keys read; in declared order only those without a name. members_read: how many, kept
     only where their number is bounded. open_clauses: the clauses that still have to be satisfied,
-    with the literals that can still hold. pending: those that the value being read decides.
+    with the literals that can still hold. pending: those that the value being read decides. failed:
+    the branches that can't hold any more, of those that are counted (see `objects.counting`).
     """
 
     def with_open_clauses(self, clauses: Iterable[Clause]) -> Progress:

@@ -61,6 +61,7 @@ class ObjectMatcher:
         # whether the number of members matters; whether neither that nor clauses do
         self.is_bounded = alt_.least > 0 or alt_.most is not None
         self._is_simple = type(self) is ObjectMatcher and not self.is_bounded
+        self._has_clauses = bool(alt_.clauses)
         self._children: dict[str, Expr] = {}
         self._sizes: dict[str, int] = {}
 
@@ -123,7 +124,7 @@ class ObjectMatcher:
     @cached_attribute
     def key_rules(self) -> KeyRules | None:
         """The rules about keys that are not named, where patterns might overlap in many ways."""
-        few = self._pattern_count <= MAX_SPLITTING or type(self) is not ObjectMatcher
+        few = self._pattern_count <= MAX_SPLITTING or self._has_clauses
         return None if few else KeyRules(self.alt, self._costs)
 
     def languages_of(self, key_class: KeyClass, at: Progress) -> tuple[Regex, ...]:
@@ -152,7 +153,7 @@ class ObjectMatcher:
         found = (c for c in self.all_key_classes if self._costs.satisfiable(c.child))
         read = [c.as_read() for c in found]
         parts = [part for c in read for part in c.split_by_length()]
-        by_class = type(self) is ObjectMatcher and all(c.depends_on_class_only for c in parts)
+        by_class = not self._has_clauses and all(c.depends_on_class_only for c in parts)
         return tuple(parts if by_class else read)
 
     def is_possible(self, position: int) -> bool:
@@ -243,7 +244,7 @@ class ObjectMatcher:
         keys = (group.names for group in self.alt.groups)
         together = intersect(*keys, complement(alt(*refused)))
         exact = all(c.as_read() is c for c in self.all_key_classes)
-        return exact and type(self) is ObjectMatcher and every_prefix_is_infinite(together)
+        return exact and not self._has_clauses and every_prefix_is_infinite(together)
 
     @cached_attribute
     def single_key_classes(self) -> frozenset[Regex]:

@@ -20,7 +20,7 @@ from structgen.regular.syntax.ecma import dialect_of, parse
 from structgen.regular.syntax.pattern import within_slashes
 from structgen.schema.keywords.constants import constants
 from structgen.schema.keywords.keywords import KEYWORDS
-from structgen.schema.normal_form.combination import conjunction
+from structgen.schema.normal_form.combination import cases_of, conjunction
 from structgen.schema.normal_form.forms import ANYTHING, NormalForm
 from structgen.schema.references.metaschemas import DEFINITIONS
 from structgen.schema.references.vocabularies import CLOSES
@@ -329,7 +329,7 @@ def _property_names(inspection: Inspection, branch: Visit) -> list[str]:
     if form is None:
         properties = branch.schema.get("properties")
         return list(properties) if isinstance(properties, dict) else []
-    groups = (group for alternative in form.objects for group in alternative.groups)
+    groups = (group for alternative in cases_of(form.objects) for group in alternative.groups)
     return [name for group in groups for name in group.named]
 
 

@@ -16,6 +16,7 @@ from structgen.regular.regex import EMPTY, Regex, words
 from structgen.schema.keywords.keywords import KEYWORDS, LAST, Keyword
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.keywords.subschema import Subschema
+from structgen.schema.normal_form.combination import cases_of
 from structgen.schema.normal_form.expressions import Atom
 from structgen.schema.normal_form.forms import NormalForm
 from structgen.schema.references import metaschemas
@@ -307,7 +308,7 @@ class Inspection:
 
     def count_states(self, form: NormalForm) -> tuple[int, bool]:
         """States of the automata of strings, numbers and keys, and whether there are more."""
-        groups = [group for alternative in form.objects for group in alternative.groups]
+        groups = [group for alternative in cases_of(form.objects) for group in alternative.groups]
         names = sorted({name for group in groups for name in group.named})
         languages = {form.string, form.number, words(names)} | {
             language for group in groups for language, _ in group.patterns

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from structgen.errors import SpecError, StructgenError
+from structgen.schema.normal_form.combination import cases_of
 from structgen.schema.report.advice import Advice, advice_on
 from structgen.schema.report.inspection import Inspection, Problem, Visit
 from structgen.schema.report.slips import COMPANIONS
@@ -164,4 +165,4 @@ def _cost(inspection: Inspection, visit: Visit) -> Cost | None:
     except StructgenError:  # something that it needs is refused
         return None
     states, capped = inspection.count_states(form)
-    return Cost(max(1, len(form.arrays), len(form.objects)), states, capped, shortest)
+    return Cost(max(1, len(form.arrays), len(cases_of(form.objects))), states, capped, shortest)

@@ -1,0 +1,390 @@
+"""The matcher of objects of which exactly one of some branches holds (see `normal_form.branches`).
+
+While an object is read, it is noted which branches have failed: a value did not fit what the branch
+asks of it. A branch holds in the end if it has not failed, and all keys that it requires came. As
+long as it has a key of its own to come that may make it fail, by a value or by being left out, it
+is *open*: whether it holds will not matter to any other branch. Else it is *settled*. So there is
+an end at which exactly one branch holds if and only if at most one branch is settled, and not all
+have failed; or if the key that decides is still to come, and some value of it leaves that.
+
+A key of a branch's own has two transitions, for values with which the branch may hold, and for
+those with which it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from itertools import islice
+
+from structgen.regular.infinite import is_infinite
+from structgen.regular.numbers.set_operations import tells_apart
+from structgen.schema.normal_form.branches import Branches, numbers_apart
+from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin
+from structgen.schema.normal_form.finite_values import FiniteValues
+from structgen.schema.normal_form.progress import CostOf, Progress, Remaining, Transition
+from structgen.schema.objects.matcher import ObjectMatcher
+from structgen.util.cached import cached_attribute
+
+MAX_BETTER = 8  # ways to finish an object that are compared
+
+Possible = Callable[[Expr], bool]
+Numbers = frozenset[int]  # of branches
+Sizes = dict[str, int]  # by the key of members that complete an object, their bytes
+
+
+class CountingMatcher(ObjectMatcher):
+    """The matcher of what some branches have in common, which counts those that hold."""
+
+    def __init__(self, branches: Branches, costs: FiniteValues) -> None:
+        super().__init__(branches.common, costs, declared=False)
+        self._branches = branches.branches
+        self._deciding = branches.deciding
+        self._owner = {key: i for i, branch in enumerate(self._branches) for key in branch.own}
+        self.names = tuple(dict.fromkeys((*self.names, *self._owner)))
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._settled_at: dict[tuple[frozenset[str], Numbers], Numbers] = {}
+        self._decidable: dict[tuple[Numbers, Numbers], bool] = {}
+        self._asked_after: dict[Numbers, dict[Expr, list[int]]] = {}  # see `_asked`
+
+    # -- branches -------------------------------------------------------------------------------
+
+    @cached_attribute
+    def start(self) -> Progress:
+        """The progress before the first key, with the branches that never hold."""
+        possible = self._costs.satisfiable
+        never = (i for i in range(len(self._branches)) if not self._may_hold(i, possible))
+        return Progress(failed=frozenset(never))
+
+    def _may_hold(self, i: int, possible: Possible) -> bool:
+        """Whether a branch holds for some object."""
+        branch = self._branches[i]
+        decided = self._deciding is None or possible(self._decided_by(i))
+        return decided and all(possible(self._good(key)) for key in branch.required)
+
+    def _good(self, key: str) -> Expr:
+        """What the value of a branch's own key must fit for the branch to hold."""
+        return conjoin(self.child(key), self._branches[self._owner[key]].own[key])
+
+    def _bad(self, key: str) -> Expr:
+        """What the value of a branch's own key must fit for the branch to fail."""
+        asked = self._branches[self._owner[key]].own[key]
+        return conjoin(self.child(key), self._costs.negation(asked))
+
+    def _decided_by(self, i: int) -> Expr:
+        """What the value of the key that decides must fit for a branch to hold."""
+        asked = self._branches[i].decided_by
+        return asked if self._deciding is None else conjoin(self.child(self._deciding), asked)
+
+    def _ways_to_fail(self, i: int, possible: Possible) -> frozenset[str]:
+        """The own keys by which a branch may fail: those it requires, and those of bad values."""
+        branch = self._branches[i]
+        optional = branch.own.keys() - branch.required
+        bad = (key for key in optional if possible(self._bad(key)))
+        return branch.required.union(bad)
+
+    @cached_attribute
+    def _failing_keys(self) -> list[frozenset[str]]:
+        """`_ways_to_fail` of each branch."""
+        possible = self._costs.satisfiable
+        return [self._ways_to_fail(i, possible) for i in range(len(self._branches))]
+
+    @cached_attribute
+    def _settled_anyway(self) -> Numbers:
+        return frozenset(i for i, keys in enumerate(self._failing_keys) if not keys)
+
+    def _settled(self, at: Progress) -> Numbers:
+        """The branches that are settled."""
+        known = at.seen, at.failed
+        found = self._settled_at.get(known)
+        if found is None:
+            read = {self._owner[key] for key in at.seen if key in self._owner}
+            more = (i for i in read if self._failing_keys[i] <= at.seen)
+            found = self._settled_at[known] = self._settled_anyway.union(more) - at.failed
+        return found
+
+    def _may_decide(self, at: Progress) -> bool:
+        """Whether the key that decides is still to come."""
+        return self._deciding is not None and self._deciding not in at.seen
+
+    def _can_be_counted(self, at: Progress, failed: Numbers, settled: Numbers) -> bool:
+        """Whether exactly one branch can hold, if some have failed and some are settled."""
+        if len(failed) == len(self._branches):
+            return False
+        if len(settled) < 2:
+            return True
+        if not self._may_decide(at):
+            return False
+        known = failed, settled
+        if known not in self._decidable:
+            asked = (self._alone(i, settled) for i in self._possibly_last(failed, settled))
+            self._decidable[known] = any(map(self._costs.satisfiable, asked))
+        return self._decidable[known]
+
+    def _possibly_last(self, failed: Numbers, settled: Numbers) -> Iterator[int]:
+        """The branches that may hold in the end, settled ones first; one of those alike."""
+        yield from sorted(settled)
+        apart: dict[Expr, int] = {}
+        for i, branch in enumerate(self._branches):
+            if i not in failed and i not in settled:
+                apart.setdefault(branch.decided_by, i)
+        yield from apart.values()
+
+    def _alone(self, i: int, others: Collection[int]) -> Expr:
+        """What the value of the key that decides must fit for a branch to hold, and not others."""
+        apart = (self._costs.negation(self._branches[j].decided_by) for j in others if j != i)
+        return conjoin(self._decided_by(i), *apart)
+
+    def _outcomes(self, at: Progress, key: str) -> Iterator[tuple[Expr, Numbers]]:
+        """What the value of a branch's own key may fit, and the branches that have failed then."""
+        i, settled = self._owner[key], self._settled(at)
+        if i in at.failed:
+            yield self.child(key), at.failed
+            return
+        after = settled | {i} if self._failing_keys[i] <= at.seen | {key} else settled
+        if self._can_be_counted(at, at.failed, after):
+            yield self._good(key), at.failed
+        failed = at.failed | {i}
+        if self._can_be_counted(at, failed, settled - {i}):
+            yield self._bad(key), failed
+
+    # -- transitions ----------------------------------------------------------------------------
+
+    def advance(self, at: Progress, key: str) -> Progress:
+        """See `ObjectMatcher.advance`."""
+        return super().advance(at, key)._replace(failed=at.failed)
+
+    def _advance_unnamed(self, at: Progress, key: str) -> Progress:
+        return super()._advance_unnamed(at, key)._replace(failed=at.failed)
+
+    def transitions(self, at: Progress, key: str) -> list[Transition]:
+        """See `ObjectMatcher.transitions`."""
+        if key == self._deciding and key not in at.seen:
+            return self._deciding_transitions(at)
+        if key not in self._owner or key in at.seen:
+            return super().transitions(at, key)
+        after = self.advance(at, key)
+        possible = self._costs.satisfiable
+        return [
+            Transition(child, after._replace(failed=failed))
+            for child, failed in self._outcomes(at, key)
+            if possible(child)
+        ]
+
+    def _deciding_transitions(self, at: Progress) -> list[Transition]:
+        """The transitions for the key that decides: of settled branches at most one may hold."""
+        key, settled, asked = self._deciding or "", self._settled(at), self._asked(at.failed)
+        after, child = self.advance(at, key), conjoin(self.child(key), self._judged)
+        if len(settled) < 2:
+            observed = tuple([conjoin(child, x) for x in asked])
+            return [Transition(self._costs.union(observed), after, observed)]
+        wanted = dict.fromkeys(self._alone(i, settled) for i in sorted(settled))
+        none = (self._costs.negation(self._branches[j].decided_by) for j in sorted(settled))
+        open_ = tuple([x for x, some in asked.items() if not settled.issuperset(some)])
+        if open_:
+            wanted[conjoin(self._costs.union(open_), *none)] = None
+        children = [conjoin(child, x) for x in wanted]
+        return [
+            Transition(only, after, tuple([conjoin(only, x) for x in asked]))
+            for only in children
+            if self._costs.satisfiable(only)
+        ]
+
+    @cached_attribute
+    def _judged(self) -> Expr:
+        """The values of the key that decides of which it is known which branches fail.
+
+        Not all spellings of large numbers are among those that fit, or those that do not.
+        """
+        forms = {x: self._costs.normal_form_of(x) for x in self._asked_by}
+        found: Expr = TRUE
+        for asked, theirs in numbers_apart(forms).items():
+            if not all(tells_apart(theirs, form.number) for form in forms.values()):
+                either = self._costs.union((asked, self._costs.negation(asked)))
+                found = conjoin(found, either)
+        return found
+
+    def _asked(self, failed: Numbers) -> dict[Expr, list[int]]:
+        """What branches that have not failed ask of the key that decides, each with these."""
+        found = self._asked_after.get(failed)
+        if found is None:  # in the same order whatever has failed: so vectors of these are shared
+            left = {x: [i for i in some if i not in failed] for x, some in self._asked_by.items()}
+            found = self._asked_after[failed] = {x: some for x, some in left.items() if some}
+        return found
+
+    @cached_attribute
+    def _asked_by(self) -> dict[Expr, list[int]]:
+        """What branches ask of the key that decides, each with these."""
+        found: dict[Expr, list[int]] = {}
+        for i, branch in enumerate(self._branches):
+            found.setdefault(branch.decided_by, []).append(i)
+        return found
+
+    def resolve(self, at: Progress, known: tuple[bool, ...]) -> Progress:
+        """See `ObjectMatcher.resolve`: of the key that decides, which branches fail."""
+        if not known:
+            return at
+        asked = self._asked(at.failed).values()
+        more = (i for some, fits in zip(asked, known, strict=True) if not fits for i in some)
+        return at._replace(failed=at.failed.union(more))
+
+    def allows(self, at: Progress, key: str) -> bool:
+        """See `ObjectMatcher.allows`."""
+        if key in self._owner:
+            return key not in at.seen and any(
+                self._costs.satisfiable(child) for child, _ in self._outcomes(at, key)
+            )
+        return super().allows(at, key)
+
+    def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
+        """See `ObjectMatcher.next_names`."""
+        found, settled = super().next_names(at, among), self._settled(at)
+        may_fail = len(settled) < 2 and len(at.failed) + 1 < len(self._branches)
+        some: Container[str] = self._holding_keys if not settled else ()
+        more: Container[str] = self._bad_keys if may_fail else ()
+        return [
+            name
+            for name in found
+            if name in some or name in more or name not in self._owner or self.allows(at, name)
+        ]
+
+    @cached_attribute
+    def _holding_keys(self) -> frozenset[str]:
+        """The own keys with a value with which the branch may hold."""
+        return frozenset(k for k in self._owner if self._costs.satisfiable(self._good(k)))
+
+    @cached_attribute
+    def _bad_keys(self) -> frozenset[str]:
+        """The own keys with a value with which the branch fails."""
+        return frozenset(k for k in self._owner if self._costs.satisfiable(self._bad(k)))
+
+    def may_end(self, at: Progress) -> bool:
+        """See `ObjectMatcher.may_end`: exactly one branch holds."""
+        if not super().may_end(at):
+            return False
+        read = {self._owner[key] for key in at.seen if key in self._owner}
+        holding = self._holding_anyway.union(
+            i for i in read if self._branches[i].required <= at.seen
+        )
+        return len(holding - at.failed) == 1
+
+    @cached_attribute
+    def _holding_anyway(self) -> Numbers:
+        """The branches that require no key of their own."""
+        return frozenset(i for i, branch in enumerate(self._branches) if not branch.required)
+
+    # -- members still to come ------------------------------------------------------------------
+
+    def surely_satisfiable(self) -> bool:
+        """See `ObjectMatcher.surely_satisfiable`."""
+        if not all(self.is_possible(self._index[name]) for name in self.required):
+            return False
+        return self._can_be_counted(self.start, self.start.failed, self._settled(self.start))
+
+    def is_satisfiable(self) -> bool:
+        """See `ObjectMatcher.is_satisfiable`."""
+        return self.surely_satisfiable()
+
+    def to_come(self, at: Progress) -> list[str]:
+        """See `ObjectMatcher.to_come`: the members of the best of some completions."""
+        return [*(self._completion(at, self._settled(at), self._costs.of) or ())]
+
+    def floor(self, at: Progress) -> int:
+        """See `ObjectMatcher.floor`."""
+        sizes = [self._least_size(name) for name in self.missing(at)]
+        return sum(sizes) - max(sizes, default=0)
+
+    def minimum(self, cost_of: CostOf) -> int | None:
+        """See `ObjectMatcher.minimum`; asks for nothing but costs."""
+
+        def possible(expr: Expr) -> bool:
+            return cost_of(expr) is not None
+
+        count = range(len(self._branches))
+        failed = frozenset(i for i in count if not self._may_hold(i, possible))
+        settled = frozenset(i for i in count if not self._ways_to_fail(i, possible)) - failed
+        sizes = self._completion(Progress(failed=failed), settled, cost_of)
+        return None if sizes is None else self._whole([*sizes.values()])
+
+    def _remaining_members(self, at: Progress, wanted: int) -> Remaining | None:  # noqa: ARG002
+        """See `ObjectMatcher._remaining_members`; here branches say which members must come."""
+        return None
+
+    def _cheapest_members(self, at: Progress, cost_of: CostOf, least: int = 0) -> list[int] | None:
+        """See `ObjectMatcher._cheapest_members`: the best of some completions."""
+        sizes = self._completion(at, self._settled(at), cost_of)
+        if sizes is None or len(sizes) >= least:
+            return None if sizes is None else [*sizes.values()]
+        ways = [[*sizes.values(), size] for size in self._cheapest_of_others(at, cost_of)]
+        own = (key for key in self._owner if key not in at.seen)
+        for key in islice((key for key in own if self.allows(at, key)), MAX_BETTER):
+            for t in self.transitions(at, key):
+                left = self._completion(t.after, self._settled(t.after), cost_of)
+                size = self._member_size(key, cost_of(t.child))
+                if left is not None and size is not None:
+                    ways.append([*left.values(), size])
+        return min(ways, key=sum, default=None)
+
+    def _cheapest_of_others(self, at: Progress, cost_of: CostOf) -> Iterable[int]:
+        """The bytes of the cheapest member that is of no matter to branches, if there is one."""
+        others = at._replace(seen=at.seen.union(self._owner))
+        return [size for size in self._cheapest(others, 1, cost_of) if size is not None]
+
+    def _completion(self, at: Progress, settled: Numbers, cost_of: CostOf) -> Sizes | None:
+        """The members that finish an object, by key their bytes: the best of some ways found."""
+        found: Sizes = {}
+        decides = self._may_decide(at)
+        for key in self.missing(at):
+            if key != self._deciding:
+                size = self._member_size(key, cost_of(self.child(key)))
+                if size is None:
+                    return None
+                found[key] = size
+        alive = [i for i in range(len(self._branches)) if i not in at.failed]
+        last = [*settled] if settled and not decides else alive
+        if len(settled) > 1 and not decides:
+            return None
+        wanted = [(self._required_sizes(i, at, cost_of), i) for i in last]
+        possible = [(sizes, i) for sizes, i in wanted if sizes is not None]
+        # all others that would hold if no more members came have to fail
+        holding = [i for i in alive if i not in settled and self._branches[i].required <= at.seen]
+        failing = {i: self._failing_size(i, at, cost_of) for i in holding}
+        sum_of = {i: sum(sizes.values()) - failing.get(i, ("", 0))[1] for sizes, i in possible}
+        possible.sort(key=lambda x: (x[1] not in settled, sum_of[x[1]]))
+        ways: list[Sizes] = []
+        for sizes, i in possible:
+            if len(ways) >= (MAX_BETTER if decides else 1):
+                break
+            others = {key: size for j, (key, size) in failing.items() if j != i}
+            for apart, more in ((settled, others), ((*settled, *failing), {})):
+                if decides:
+                    size = self._member_size(self._deciding or "", cost_of(self._alone(i, apart)))
+                    if size is not None:
+                        ways.append({**sizes, **more, self._deciding or "": size})
+                elif apart is settled:
+                    ways.append({**sizes, **more})
+        best = min(ways, key=lambda way: sum(way.values()), default=None)
+        return None if best is None else {**found, **best}
+
+    def _required_sizes(self, i: int, at: Progress, cost_of: CostOf) -> Sizes | None:
+        """The bytes of the own members that a branch requires; None where one cannot be."""
+        found: Sizes = {}
+        for key in self._branches[i].required - at.seen:
+            size = self._member_size(key, cost_of(self._good(key)))
+            if size is None:
+                return None
+            found[key] = size
+        return found
+
+    def _failing_size(self, i: int, at: Progress, cost_of: CostOf) -> tuple[str, int]:
+        """An own member with which a branch fails, and its bytes: the fewest."""
+        keys = self._branches[i].own.keys() - at.seen
+        sizes = ((self._member_size(key, cost_of(self._bad(key))), key) for key in keys)
+        size, key = min((size, key) for size, key in sizes if size is not None)
+        return key, size
+
+    def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
+        """See `ObjectMatcher.surely_infinite`, as members show that are no matter to branches."""
+        free = (key for key in self.names if key not in self._owner and key != self._deciding)
+        return any(is_infinite(c.language) for c in self.key_classes) or any(
+            child_is_infinite(self.child(key)) for key in free
+        )
