@@ -372,3 +372,16 @@ def test_another_string_is_found_behind_a_backslash_too() -> None:
     engine = Engine(lambda: machine)
     at, _ = engine.run(engine.start, rb'["\"", "\\'[:-1])
     assert engine.completions().shortest(at) == b'/"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [(b'{"a":0,"', b'c":0}'), (b'{"a":0,', b'"c":0}'), (b'{"a":0,"c":0,"', b'!a":0}')],
+)
+def test_another_key_is_the_shortest_that_is_left(text: bytes, rest: bytes) -> None:
+    """Not the first one that begins with another letter."""
+    schema = {"patternProperties": {"a|c": True}, "additionalProperties": False}
+    machine = sg.JsonSchema(schema, whitespace="compact").machine()
+    engine = Engine(lambda: machine)
+    at, _ = engine.run(engine.start, text)
+    assert engine.completions().shortest(at) == rest

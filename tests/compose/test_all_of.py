@@ -176,6 +176,15 @@ def test_what_takes_too_long_to_tell_is_a_budget_error(monkeypatch: Any) -> None
         all_of(sg.JsonSchema(tree, whitespace="compact"), sg.Regex(r"\[*")).automaton()
 
 
+def test_positions_with_many_ways_to_read_the_text_are_not_looked_at_for_hours() -> None:
+    """Each further letter can begin the last part: the work counts, not the positions alone."""
+    letters = sg.Regex("[ab ]+")
+    nested = sg.Lark('start: "a" start? "b"')
+    spec = all_of(Tag("<a", sg.sequence(letters, letters, nested), "b"), filters.ends_with("1"))
+    with pytest.raises(BudgetError):
+        spec.automaton()
+
+
 def test_two_pushdown_specs_are_refused() -> None:
     """All of two schemas has no automaton in general; any of them has."""
     with pytest.raises(UnsupportedSchemaError):

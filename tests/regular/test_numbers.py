@@ -760,6 +760,12 @@ def test_ranges_of_the_same_kind_tell_each_other_apart() -> None:
         assert tells_apart(JSON_NUMBER, above)
 
 
+def test_all_numbers_and_others_are_all_numbers() -> None:
+    """So that nothing is left beside the complement of both."""
+    above = number_language(minimum=Fraction(0), integer=True)
+    assert number_union(above, number_complement(above), JSON_NUMBER) is JSON_NUMBER
+
+
 def test_the_complements_of_all_and_none_are_each_other() -> None:
     """No constraint and an impossible one."""
     assert number_complement(JSON_NUMBER) is EMPTY

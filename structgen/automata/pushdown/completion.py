@@ -273,13 +273,16 @@ class Completions:
         if self._engine.machine.needs_text(refused.terminal) != TEXT_COMPARED:
             return refused, DEAD
         ties = itertools.count()
-        queue = [(len(refused.path), next(ties), b"", position)]
+        # beginnings by the shortest text that they have, which is one of these if it is unread
+        queue = [(len(refused.path), next(ties), b"", position, (refused, DEAD))]
         # before a string, nothing but its quote leads there
         first = b'"' if refused.path[:1] == b'"' and self._begins(position) else ORDER
         for _ in range(MAX_TRIED):
             if not queue:
                 break
-            _, _, path, at = heapq.heappop(queue)
+            size, _, path, at, shortest = heapq.heappop(queue)
+            if shortest[1] != DEAD:
+                return shortest
             for byte in ORDER if path else first:
                 after = self._engine.run(at, bytes((byte,)))[0] if byte in self._alphabet else DEAD
                 more = None if after < 0 else self._ending(after >> 32, refused.terminal)
@@ -288,9 +291,9 @@ class Completions:
                 begun = path + bytes((byte,))
                 ending = more._replace(path=begun + more.path)
                 found = self._after(position, ending)
-                if found != DEAD:
+                if found != DEAD and len(ending.path) == size:
                     return ending, found
-                heapq.heappush(queue, (len(ending.path), next(ties), begun, after))
+                heapq.heappush(queue, (len(ending.path), next(ties), begun, after, (ending, found)))
         return refused, DEAD
 
     def _ending(self, q: int, terminal: Hashable) -> Ending | None:

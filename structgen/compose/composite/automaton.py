@@ -27,6 +27,7 @@ from structgen.compose.composite.layout import Composed, Hub, Layout, Thread, Th
 from structgen.compose.composite.scan import Scan
 from structgen.errors import ArtifactError, BudgetError
 from structgen.grammar.embedded.tokens import Token, TokenSpecials
+from structgen.util.cancellation import checkpoint
 
 MAX_THREADS = 4096  # read side by side at one position
 
@@ -109,6 +110,7 @@ class Composite(JoinedAutomaton[tuple[bool, Threads]]):
         """See `Automaton.next_bytes`."""
         found: set[int] = set()
         for part, inner in self._positions[at][1]:
+            checkpoint()
             found.update(self.parts[part].automaton.next_bytes(inner))
         return sorted(found)
 

@@ -20,9 +20,12 @@ from structgen.automata.pushdown.engine import Engine
 from structgen.automata.pushdown.machine import TextMachine
 from structgen.errors import BudgetError
 from structgen.regular.regex import Regex, shortest
-from structgen.util.cancellation import checkpoint
+from structgen.util.cancellation import checkpoint, limited
 
 MAX_PAIRS = 5_000  # looked at to tell whether one can be finished
+MAX_WORK = 150_000  # units for that
+_TELLING = "telling whether the text can still fit all of the specs takes"
+_HINT = "combine fewer or simpler rules, or bound what the schema leaves open"
 _TRIES = 64  # pairs of a search, with nothing needed on the right, whose left side's end is tried
 _BRIDGE = 4  # places tried for the end of another text: before a character, and inside it
 _BEST_LAST = sorted(range(256), key=lambda b: (0x20 < b < 0x7F and b != 0x5C, chr(b).isalnum(), -b))
@@ -162,7 +165,8 @@ class Pairs:
             if found is None:
                 found = self._tried(pair)
             if found is None:
-                return self._search(pair)
+                with limited(MAX_WORK, f"{_TELLING} too long", _HINT):
+                    return self._search(pair)
             known = self._known[chosen] = True
             self._finishes[chosen] = found
         return known
@@ -289,10 +293,6 @@ class Pairs:
                 guess = far[like] + self.right.needed(like[1])
                 heapq.heappush(queue, (guess, -next(ties), after, like))
             if len(parents) > MAX_PAIRS:
-                raise BudgetError(
-                    "telling whether the text can still fit all of the specs takes more than "
-                    f"{MAX_PAIRS} positions",
-                    hint="combine fewer or simpler rules, or bound what the schema leaves open",
-                )
+                raise BudgetError(f"{_TELLING} more than {MAX_PAIRS} positions", hint=_HINT)
         self._known.update(dict.fromkeys(parents, False))
         return False

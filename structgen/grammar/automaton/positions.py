@@ -12,6 +12,7 @@ SEVERAL | the number of a record that lists its threads.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +29,7 @@ from structgen.kernels.grammar.records import (
     STACKS_LEXER,
     STACKS_TERMINALS,
 )
+from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 Thread = tuple[int, int, int]  # lexer state, stacks, lookaheads (0 for none)
@@ -120,7 +122,9 @@ class GrammarPositions(ABC):
 
     def next_bytes(self, at: int) -> list[int]:
         """The bytes that may come next."""
-        return [byte for byte in range(256) if self.ask(self._step.step, at, byte) >= 0]
+        alike = self._bytes_alike
+        found = [same for same in alike if self.ask(self._step.step, at, same[0]) >= 0]
+        return sorted(itertools.chain.from_iterable(found))
 
     # -- looking into positions -----------------------------------------------------------------
 
@@ -130,6 +134,12 @@ class GrammarPositions(ABC):
         t, first = self.tables, self.tables.offsets[self._k.CLASS]
         found: Ints = t.fixed[first : first + 256]
         return found
+
+    @cached_attribute
+    def _bytes_alike(self) -> list[list[int]]:
+        """The bytes of each class."""
+        classes = self.byte_classes.tolist()
+        return [[b for b in range(256) if classes[b] == one] for one in sorted(set(classes))]
 
     @property
     def is_guided(self) -> bool:

@@ -120,6 +120,8 @@ def _has_numbers_alone(language: Regex) -> bool:
 
 def number_union(*languages: Regex) -> Regex:
     """The union of number languages, without multiples of what is among them anyway."""
+    if JSON_NUMBER in languages:
+        return JSON_NUMBER
     known = {x: c for x in languages if (c := constraints_of(x)) is not None and c.modulus > 1}
     if len(known) < 2:
         return alt(*languages)
