@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Container, Hashable, Iterator
+from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from structgen.automata.lexer.lexer import End, LexState, RowOf, Text
+from structgen.automata.lexer.lexer import (
+    End,
+    LexState,
+    RowOf,
+    Text,
+    only_live_index,
+    with_only,
+)
 from structgen.errors import BudgetError
+from structgen.regular.charset import MAX_CODE_POINT, CharSet
 from structgen.regular.expressions.build import text_of
+from structgen.regular.lazy_dfa.shortest_texts import Letter, shortest_text
 from structgen.regular.lone_surrogates import STAND_IN
 from structgen.regular.regex import EPSILON, Regex, shortest
-from structgen.util.cancellation import checkpoint
+from structgen.regular.utf8 import LAST_ASCII
+from structgen.util.cancellation import checkpoint, limited
 
 MAX_STATES = 50_000
+TABLE_UNITS = 4000  # of work for a text by a table of states
 _STAND_IN = chr(STAND_IN)  # the first of those that stand in for unpaired surrogates
 
 # Bytes in the order in which ties are broken: the most readable first.
 ORDER = sorted(range(256), key=lambda b: (b == 0x5C, not (0x20 < b < 0x7F), chr(b).upper(), -b))
+_ESCAPED = "\\u0000"
+_ASCII = CharSet.of([(0, LAST_ASCII)])
+# Characters by the number of their bytes in a JSON string; others are `_ESCAPED`.
+_SIZES_IN_STRINGS = (
+    (1, CharSet.of([(0x20, LAST_ASCII)]) - CharSet.chars('"\\')),
+    (2, CharSet.chars('"\\\b\f\n\r\t') | CharSet.of([(0x80, 0x7FF)])),
+    (3, CharSet.of([(0x800, 0xFFFF)])),
+    (4, CharSet.of([(0x10000, MAX_CODE_POINT)])),
+)
 RANK = {byte: i for i, byte in enumerate(ORDER)}
 
 
@@ -58,25 +78,27 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
     backwards = [byte for byte in reversed(ORDER) if byte in alphabet]
     seen: set[Hashable] = set()
     paths: dict[LexState, bytes] = {state: b""}
-    queue = deque([state])
-    late: list[tuple[int, int, Ending | Alone]] = []  # a heap, by length, then as met
-    numbers = count()
-    while queue or late:
-        if late and (not queue or late[0][0] <= len(paths[queue[0]])):
-            _, number, met = heappop(late)
-            if isinstance(met, Ending):
-                yield from _fresh(met, seen)
-            elif met.terminal not in seen:  # else a shorter way with this terminal is known
-                direct = _only_ending(met, alphabet)
+    # a heap, by length, endings before states that are to be walked, then as met
+    waiting: list[tuple[int, bool, int, Ending | Alone | LexState]] = [(0, True, 0, state)]
+    numbers = count(1)
+    while waiting:
+        size, _, number, here = heappop(waiting)
+        if isinstance(here, Ending):
+            yield from _fresh(here, seen)
+            continue
+        if isinstance(here, Alone):
+            if here.terminal not in seen:  # else a shorter way with this terminal is known
+                direct, path = _only_ending(here, alphabet), paths[here.text]
                 if direct is None:
-                    queue.appendleft(met.text)
+                    heappush(waiting, (len(path), True, number, here.text))
                 else:
-                    path = paths[met.text] + direct.path
-                    heappush(late, (len(path), number, direct._replace(path=path)))
+                    direct = direct._replace(path=path + direct.path)
+                    heappush(waiting, (len(direct.path), False, number, direct))
+            continue
+        path = paths[here]
+        if size > len(path):  # a shorter way there was found behind a text that was asked in vain
             continue
         checkpoint()
-        here = queue.popleft()
-        path = paths[here]
         yield Ending(None, path)
         row = row_of(here)
         if row.accept is not None:
@@ -89,15 +111,15 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
             if isinstance(target, End):
                 if target.terminal not in seen:
                     found = Ending(target.terminal, begun)
-                    heappush(late, (len(begun), next(numbers), found))
-            elif target is not None and target not in paths:
+                    heappush(waiting, (len(begun), False, next(numbers), found))
+            elif target is not None and _is_shorter(begun, paths.get(target)):
                 paths[target] = begun
                 alone = None if isinstance(here, Text) else _alone(target)
                 if alone is None:
-                    queue.append(target)
+                    heappush(waiting, (len(begun), True, next(numbers), target))
                 else:
                     least = len(begun) + alone.language.shortest
-                    heappush(late, (least, next(numbers), alone))
+                    heappush(waiting, (least, False, next(numbers), alone))
         if len(paths) > MAX_STATES:
             raise BudgetError(
                 f"more than {MAX_STATES} positions to look at for the shortest way to end a lexeme",
@@ -107,10 +129,12 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
 
 def _alone(state: LexState) -> Alone | None:
     """A state as a text in one language; None where it is no such text, or has no end."""
-    if not isinstance(state, Text) or len(state.vector) != 1:
+    place = only_live_index(state.vector) if isinstance(state, Text) else None
+    if place is None:
         return None
-    language = state.vector[0]
-    end = state.role.end((EPSILON,))  # the same for all words of the language
+    language = state.vector[place]
+    # the same for all words of the language
+    end = state.role.end(with_only(state.vector, place, EPSILON))
     if not isinstance(language, Regex) or not isinstance(end, End):
         return None
     return Alone(state, language, end.terminal)
@@ -122,12 +146,18 @@ def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
     None where another word may take fewer bytes than its shortest one, as that takes more than a
     byte per character, or where it takes bytes that are not in `alphabet`.
     """
-    word = shortest(alone.language, by_table=not alone.text.recorded)
-    if word is None or not (_is_plain(word) or text_of(alone.language) == word):
+    quoted = alone.text.role.quoted
+    word = shortest(alone.language)
+    if word is None:
         return None
+    if not (_is_plain(word) or text_of(alone.language) == word):
+        word = None
+        with suppress(BudgetError), limited(TABLE_UNITS):
+            word = shortest_text(alone.language, _in_string if quoted else _in_utf8)
+        if word is None:
+            return None
     if max(word, default="") >= _STAND_IN:
         return None
-    quoted = alone.text.role.quoted
     spelled = json.dumps(word, ensure_ascii=False)[1:] if quoted else word
     path = spelled.encode()
     if not all(byte in alphabet for byte in path):
@@ -135,9 +165,28 @@ def _only_ending(alone: Alone, alphabet: Container[int]) -> Ending | None:
     return Ending(alone.terminal, path, early=not quoted)
 
 
+def _in_string(chars: CharSet) -> Letter:
+    """The letter of a set that takes the fewest bytes in a JSON string."""
+    for size, same in _SIZES_IN_STRINGS:
+        if chars & same:
+            return Letter((chars & same).sample, size)
+    return Letter(chars.first, len(_ESCAPED))
+
+
+def _in_utf8(chars: CharSet) -> Letter:
+    """The letter of a set that takes the fewest bytes, the most readable one of these."""
+    ascii_ones = chars & _ASCII
+    point = (ascii_ones or chars).sample
+    return Letter(point, len(chr(point).encode()))
+
+
 def _is_plain(word: str) -> bool:
     """Whether each character is a byte, in a JSON string too."""
     return word.isascii() and word.isprintable() and '"' not in word and "\\" not in word
+
+
+def _is_shorter(path: bytes, known: bytes | None) -> bool:
+    return known is None or len(path) < len(known)
 
 
 def _fresh(ending: Ending, seen: set[Hashable]) -> Iterator[Ending]:
