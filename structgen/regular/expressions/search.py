@@ -211,15 +211,14 @@ class _Again(NamedTuple):
     times: int
 
 
-def shortest(root: Regex, budget: int = NODE_BUDGET, *, by_table: bool = True) -> str | None:
+def shortest(root: Regex, budget: int = NODE_BUDGET) -> str | None:
     """A shortest member, or None when there is none.
 
     Among those it is the first by letters, where printable ASCII letters come before all others
     and lower code points before higher ones. Raises `BudgetError` after `budget` nodes of one
-    search, or where it has more than MAX_LENGTH characters. by_table: see `min_length`. Without,
-    the nodes keep what was found, for those who ask for the members of many of them, as of keys.
+    search, or where it has more than MAX_LENGTH characters.
     """
-    length = min_length(root, budget, by_table=by_table)
+    length = min_length(root, budget)
     if length is None:
         return None
     if length > MAX_LENGTH:
@@ -242,7 +241,7 @@ def shortest(root: Regex, budget: int = NODE_BUDGET, *, by_table: bool = True) -
         elif isinstance(node, Repeat):
             todo += (_Again(len(text), node.low), node.body)
         else:
-            letters, rest = _letters(node, budget) if by_table else _steps(node, budget)
+            letters, rest = _letters(node, budget)
             text += letters
             todo.append(rest)
     return "".join(text)

@@ -362,12 +362,18 @@ def _derive_ahead(vector: Vector) -> None:
 def product_has_member(regex: Regex) -> bool | None:
     """Whether an intersection or complement is non-empty, as its product automaton says.
 
-    None where the expression has no such automaton. Raises BudgetError.
+    With a bound on the length a counter stands beside the product. None where the expression has no
+    such automaton. Raises BudgetError.
     """
-    found = automaton_of(regex) if is_boolean_combination(regex) else None
+    if not is_boolean_combination(regex):
+        return None
+    split = split_length_bound(regex)
+    if split is not None and product_has_member(split[0]) is False:
+        return False
+    found = automaton_of(regex)
     if isinstance(found, LessWordsAutomaton | BesideAutomaton):
         return True
-    if not isinstance(found, ProductAutomaton):
+    if not isinstance(found, ProductAutomaton | CounterAutomaton):
         return None
     with found.lock:
         found.explore(0)

@@ -1,8 +1,8 @@
 """A shortest text of an expression by its table of states, where derivatives take too long.
 
 The states that texts of each length lead to are found layer by layer, with the least size of such a
-text. From the first length that a bound allows on, only those count that no shorter text leads to
-as cheaply. From the layer with the best end the way back is marked, and the text is spelled along
+text. From the first length that a bound allows on, only those count that no smaller text leads to.
+From the layer with the best end the way back is marked, and the text is spelled along
 it.
 """
 
@@ -75,12 +75,12 @@ def _layers(automaton: TableAutomaton, letters: list[Letter], least: int, most: 
     sizes = np.array([letter.size for letter in letters], np.int64)
     known = np.zeros(0, np.int64)  # the least size with which a text of `least` or more leads there
     best, end = INFINITE, 0  # the size of the smallest text so far, and its length
-    while len(layer.states) and len(layers) - 1 <= most and layer.sizes.min() < best:
+    while len(layer.states) and len(layers) - 1 <= most and layer.sizes.min() <= best:
         checkpoint(1 + len(layer.states) // PER_UNIT)
         states = layer.states
         if len(layers) > least:
             ended = layer.sizes[automaton.ends[states] != 0].min(initial=INFINITE)
-            if ended < best:
+            if ended < INFINITE and ended <= best:  # of equal sizes the one with most letters
                 best, end = int(ended), len(layers)
         for state in states[automaton.search.queue[states] != 1].tolist():
             automaton.find(state, AT_ONCE)
@@ -91,7 +91,7 @@ def _layers(automaton: TableAutomaton, letters: list[Letter], least: int, most: 
         if len(layers) > least:
             known = np.pad(known, (0, automaton.size - len(known)), constant_values=INFINITE)
             known[states] = layer.sizes
-            kept &= reached < known[behind]
+            kept &= reached <= known[behind]
         if kept.sum() > MOST_IN_LAYER:
             raise too_costly("the shortest member", MOST_IN_LAYER)
         layer = Layer(behind[kept].astype(np.int64), reached[kept])

@@ -214,7 +214,7 @@ def by_length(keys: Regex, used: Collection[str]) -> Iterator[str]:
         yield from sorted(set(listed).difference(used), key=lambda word: (len(word), word))
         return
     seen = [*used]
-    while (word := shortest(intersect(keys, complement(words(seen))), by_table=False)) is not None:
+    while (word := shortest(intersect(keys, complement(words(seen))))) is not None:
         checkpoint(1 + len(seen) // WORDS_PER_UNIT)
         yield word
         seen.append(word)

@@ -14,8 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structgen.errors import BudgetError
+from structgen.regular.expressions.search import is_nonempty
 from structgen.regular.lazy_dfa import product
-from structgen.regular.lazy_dfa.automaton import _built, automaton_of, table_of
+from structgen.regular.lazy_dfa.automaton import (
+    _built,
+    automaton_of,
+    product_has_member,
+    table_of,
+)
 from structgen.regular.lazy_dfa.character_classes import TooLargeError
 from structgen.regular.lazy_dfa.product import ProductAutomaton, is_boolean_combination
 from structgen.regular.numbers.language import (
@@ -25,7 +31,16 @@ from structgen.regular.numbers.language import (
     spellings,
 )
 from structgen.regular.numbers.set_operations import number_complement, number_intersection
-from structgen.regular.regex import Regex, alt, complement, intersect, matches
+from structgen.regular.regex import (
+    ANY_CHAR,
+    INFINITE,
+    Regex,
+    alt,
+    complement,
+    intersect,
+    matches,
+    repeat,
+)
 from structgen.regular.syntax.ecma import parse
 from structgen.util.cancellation import limited
 from tests.regular.lazy_dfa.test_automaton import PATTERNS, TEXTS, accepts, as_re
@@ -366,3 +381,29 @@ def test_a_text_is_found_among_exponentially_many_states(other: str) -> None:
         assert automaton is not None
         automaton.explore(0)
     assert automaton.size < 5000
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(PATTERNS, min_size=1, max_size=3),
+    PATTERNS,
+    st.integers(0, 12),
+    st.one_of(st.none(), st.integers(0, 6)),
+)
+def test_whether_some_text_fits_patterns_and_a_length(
+    patterns: list[str], barred: str, least: int, more: int | None
+) -> None:
+    """As the derivatives say, which know nothing of automata."""
+    length = repeat(ANY_CHAR, least, INFINITE if more is None else least + more)
+    needed = (parse(pattern, anchored=True) for pattern in patterns)
+    language = intersect(*needed, complement(parse(barred, anchored=True)), length)
+    known = product_has_member(language)
+    assert known is None or known == is_nonempty(language)
+
+
+def test_whether_two_patterns_with_a_far_length_fit_is_known_soon() -> None:
+    """Derivatives of all three together are thousands."""
+    one = r"^plaintext|static|longterm|ephemeral|timewindowed$"
+    other = r"^(CVE-\d{4}-(0\d{3}|[1-9]\d{3,}))|(CAPEC-\d+)$"
+    with limited(600):
+        assert not intersect(parse(one), parse(other), repeat(ANY_CHAR, 0, 1000)).is_empty()
