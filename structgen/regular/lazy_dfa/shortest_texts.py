@@ -19,7 +19,7 @@ from structgen.regular.charset import CharSet
 from structgen.regular.expressions.base import INFINITE, Regex
 from structgen.regular.expressions.build import as_repeat
 from structgen.regular.expressions.search import too_costly
-from structgen.regular.lazy_dfa.automaton import automaton_of
+from structgen.regular.lazy_dfa.automaton import table_of
 from structgen.regular.lazy_dfa.character_classes import TooLargeError, sets_of
 from structgen.regular.lazy_dfa.counters import split_length_bound
 from structgen.regular.lazy_dfa.states import AT_ONCE, TableAutomaton
@@ -59,12 +59,11 @@ def shortest_text(regex: Regex, letter_of: Callable[[CharSet], Letter] = any_let
     rest, bound = split_length_bound(regex) or (regex, None)
     _, least, most = (None, 0, INFINITE) if bound is None else as_repeat(bound)
     with contextlib.suppress(TooLargeError):
-        automaton = automaton_of(rest)
-        if isinstance(automaton, TableAutomaton):
-            with automaton.lock:
-                letters = [*map(letter_of, sets_of(automaton.classes))]
-                layers = _layers(automaton, letters, least, most)
-                return _spelled(automaton, letters, layers) if layers else None
+        automaton = table_of(rest)
+        with automaton.lock:
+            letters = [*map(letter_of, sets_of(automaton.classes))]
+            layers = _layers(automaton, letters, least, most)
+            return _spelled(automaton, letters, layers) if layers else None
     return None
 
 

@@ -92,23 +92,31 @@ def test_it_is_the_smallest_where_letters_have_sizes(
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "size"),
     [
-        {"type": "string", "pattern": '^"([^"\\\\]|\\\\.)*"$', "minLength": 255},
-        {
-            "type": "object",
-            "propertyNames": {"pattern": "\\n$", "minLength": 255},
-            "minProperties": 2,
-        },
+        ({"type": "string", "pattern": '^"([^"\\\\]|\\\\.)*"$', "minLength": 255}, 259),
+        ({"propertyNames": {"pattern": "\\n$", "minLength": 255}, "minProperties": 2}, 523),
+        (
+            {
+                "propertyNames": {
+                    "minLength": 255,
+                    "not": {"pattern": "^[^:]*:[^:]*:[^:]*"},
+                    "pattern": "(trace|debug|info|stats|notice|warning|error|fatal)",
+                },
+                "minProperties": 1,
+            },
+            261,
+        ),
     ],
 )
-def test_long_texts_with_escapes_have_completions(schema: Any) -> None:
-    """It took most of the work that a completion may take, or more."""
+def test_long_strings_and_keys_have_completions(schema: dict[str, Any], size: int) -> None:
+    """They took most of the work that a completion may take, or more."""
     vocabulary = sg.Vocabulary([b"<end>", *(bytes([byte]) for byte in range(256))], eos_ids=[0])
+    schema = {"type": "object" if "minProperties" in schema else "string", **schema}
     constraint = sg.compile(schema, vocabulary)
     found = constraint.shortest_completion(constraint.start)
     assert constraint.is_accepting(constraint.advance_bytes(constraint.start, found))
-    assert len(found) == 259 if schema["type"] == "string" else 2 * 262 - 1
+    assert len(found) == size
 
 
 @pytest.mark.parametrize(
