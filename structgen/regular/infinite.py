@@ -191,7 +191,7 @@ def every_prefix_is_infinite(language: Regex) -> bool:
         if state in seen or state is ANY:
             continue
         seen.add(state)
-        known = _goes_on(language) if len(seen) == FEW else None
+        known = _goes_on(whole) if len(seen) == FEW else None
         if known is not None or len(seen) > MANY:
             return bool(known)
         after = {target for _, target in state.moves()}
@@ -320,7 +320,12 @@ def _goes_on(language: Regex) -> bool | None:
 
 
 def _without_few(language: Regex) -> Regex:
-    """A complement without the finite parts of its body: that adds finitely many words."""
+    """A language with finitely many words more, so that it is simpler.
+
+    A complement loses the finite parts of its body, and a least length is dropped.
+    """
+    if is_length_bound(language) and language.longest == INFINITE:
+        return ANY
     if not isinstance(language, Not):
         return language
     body = language.body

@@ -98,6 +98,13 @@ def test_before_they_are_scarce_each_text_begins_many_words(
         assert not begun or len(text) >= found or begun >= 4
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_least_length_makes_no_difference_to_infinite_prefixes(pattern: str) -> None:
+    """It takes finitely many words away, and many states would count it."""
+    language = intersect(parse(pattern), repeat(parse("^[^]$"), 255))
+    assert every_prefix_is_infinite(parse(pattern)) <= every_prefix_is_infinite(language)
+
+
 def test_a_text_found_anywhere_is_infinite_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever lists stand beside it; of these no state is walked."""
     monkeypatch.setattr(infinite, "MANY", -1)

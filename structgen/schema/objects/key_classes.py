@@ -214,10 +214,16 @@ def by_length(keys: Regex, used: Collection[str]) -> Iterator[str]:
         yield from sorted(set(listed).difference(used), key=lambda word: (len(word), word))
         return
     seen = [*used]
-    while (word := shortest(intersect(keys, complement(words(seen))))) is not None:
+    while (word := _shortest(intersect(keys, complement(words(seen))))) is not None:
         checkpoint(1 + len(seen) // WORDS_PER_UNIT)
         yield word
         seen.append(word)
+
+
+@lru_cache(maxsize=4096)
+def _shortest(language: Regex) -> str | None:
+    """`shortest`, kept: every matcher of a schema asks for its first keys."""
+    return shortest(language)
 
 
 @lru_cache(maxsize=4096)
