@@ -200,9 +200,9 @@ def _in_order(language: Regex) -> list[Any]:
 
 def count(keys: Regex, enough: int) -> int:
     """How many words a language has, counted up to `enough` and MAX_COUNTED."""
-    if keys is EMPTY:
-        return 0
-    if is_infinite(keys):
+    if enough <= 1 or keys.is_empty():
+        return min(int(not keys.is_empty()), enough)
+    if is_infinite(keys) or every_prefix_is_infinite(keys):
         return enough
     return sum(1 for _ in islice(by_length(keys, ()), min(enough, MAX_COUNTED)))
 
