@@ -129,8 +129,7 @@ def ends(state: LexState, row_of: RowOf, alphabet: Container[int] = range(256)) 
 
 def _alone(state: LexState) -> Alone | None:
     """A state as a text in one language; None where it is no such text, or has no end."""
-    place = only_live_index(state.vector) if isinstance(state, Text) else None
-    if place is None:
+    if not isinstance(state, Text) or (place := only_live_index(state.vector)) is None:
         return None
     language = state.vector[place]
     # the same for all words of the language
