@@ -41,6 +41,18 @@ def with_stand_ins(text: str) -> str | None:
     return re.sub(_LONE, lambda half: chr(ord(half[0]) + SHIFT), text)
 
 
+def with_surrogates(text: str) -> str:
+    """The text that one with its surrogates replaced stands for."""
+    if not has_stand_in(text):
+        return text
+    return "".join(chr(ord(c) - SHIFT) if ord(c) >= STAND_IN else c for c in text)
+
+
+def has_stand_in(text: str) -> bool:
+    """Whether a text with its surrogates replaced has some."""
+    return not text.isascii() and max(text) >= chr(STAND_IN)
+
+
 def members(ranges: Iterable[tuple[int, int]]) -> CharSet:
     """The set of some ranges of code points, surrogates replaced."""
     listed = [*ranges]

@@ -69,7 +69,8 @@ class JsonSchema(MachineSpec):
     writes integers in digits (never 1.0 or 1e2), and numbers of `enum` and `const` as the schema
     does; "any" allows every spelling. surrogates: "refuse" unpaired surrogates such as \\ud800, or
     "allow" their escapes in values that are strings, where each is one character; constants and
-    patterns cannot name U+10F800 to U+10FFFF, of private use, then. escapes: "needed" writes
+    patterns cannot name U+10F800 to U+10FFFF, of private use, then, nor may items that are compared
+    (`uniqueItems`) have them. escapes: "needed" writes
     each character of keys and strings as itself where JSON can hold it, else as a short escape
     (`\\n`), or as `\\u001b` in small digits where there is none; "any" allows every escape. For
     spelling and escapes "auto" is "any" where order and white space are both "any", else the first.

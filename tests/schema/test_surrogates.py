@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 import structgen as sg
 from structgen.errors import SpecError, UnsatisfiableSchemaError
@@ -148,12 +149,53 @@ def test_characters_that_stand_in_are_read_as_others_of_private_use() -> None:
     assert accepts({"const": "\U0010fc00"}, text)
 
 
-def test_keys_and_compared_values_have_no_unpaired_surrogates() -> None:
-    """Keys must be told apart, and so must the items of `uniqueItems`."""
+def test_keys_have_no_unpaired_surrogates() -> None:
+    """They must be told apart."""
     assert not accepts({}, '{"\\ud800": 1}', surrogates="allow")
-    assert not accepts({"uniqueItems": True}, '["\\ud800"]', surrogates="allow")
     assert accepts({}, '{"a": "\\ud800"}', surrogates="allow")
     assert accepts({}, '["\\ud800", "\\udc00x"]', surrogates="allow")
+
+
+HALVES = {"enum": ["\ud800", "\udc00", "a"]}
+LETTERS = ["\\ud800", "\\uDC00", "a", "\\ud800a", "\\u0061", "\U0010f7ff", "\\udbfd\\udfff"]
+COMPARED = [
+    {"uniqueItems": True},
+    {"uniqueItems": True, "items": {"type": "string"}},
+    {"uniqueItems": True, "items": HALVES},
+    {"uniqueItems": True, "items": HALVES, "minItems": 2},
+    {"uniqueItems": True, "items": {"type": "string", "pattern": "^[^a]$"}},
+    {"uniqueItems": True, "contains": {"const": "\ud800"}},
+    {"uniqueItems": True, "contains": HALVES, "minContains": 2},
+    {"not": {"uniqueItems": True}, "items": {"maxLength": 1}},
+]
+
+
+@pytest.mark.parametrize("schema", COMPARED)
+@given(letters=st.lists(st.sampled_from(LETTERS), max_size=3))
+def test_items_that_are_unpaired_surrogates_are_told_apart(
+    schema: dict[str, Any], letters: list[str]
+) -> None:
+    """However they are written, and in completions as well."""
+    constraint = sg.compile(
+        JsonSchema({"type": "array", **schema}, surrogates="allow", escapes="any"), VOCABULARY
+    )
+    text = "[" + ", ".join(f'"{letter}"' for letter in letters) + "]"
+    state = constraint.advance_bytes(constraint.start, text.encode())
+    accepted = state != sg.DEAD and constraint.is_accepting(state)
+    assert accepted == Draft202012Validator(schema).is_valid(json.loads(text))
+    begun = constraint.advance_bytes(constraint.start, text[:-1].encode())
+    if begun != sg.DEAD:
+        value = json.loads(text[:-1] + constraint.shortest_completion(begun).decode())
+        assert Draft202012Validator(schema).is_valid(value)
+
+
+def test_items_that_are_compared_have_no_characters_that_stand_in() -> None:
+    """These would be taken for surrogates."""
+    for letter in ("\U0010f800", "\U0010fc00", "\U0010ffff"):
+        for schema in ({"uniqueItems": True}, {"uniqueItems": True, "items": HALVES}):
+            assert not accepts(schema, f'["{letter}"]', surrogates="allow")
+            assert not accepts(schema, f'["{letter}", "{letter}"]', surrogates="allow")
+        assert accepts({"uniqueItems": True}, f'["{letter}"]')
 
 
 OBJECT = {"type": "object"}

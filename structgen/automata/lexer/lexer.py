@@ -166,13 +166,15 @@ class Text(LexState):
     def spelled(self) -> list[Segment[Text]]:
         """The same of code points that can be written as what they are.
 
-        Characters that stand in for surrogates are, where they are read as all others of plane 16.
+        Characters that stand in for surrogates are, where they are read as all others of plane 16,
+        but for values that are compared with others.
         """
         segments = self.segments()
         if not self.role.surrogates:
             return segments
         found = within(segments, 0, STAND_IN - 1)
-        if found and found[-1].lo <= _PLANE_16 and found[-1].hi == STAND_IN - 1:
+        ends_before = bool(found) and found[-1].lo <= _PLANE_16 and found[-1].hi == STAND_IN - 1
+        if ends_before and not self.recorded:
             found[-1] = found[-1]._replace(hi=MAX_CODE_POINT)
         return found
 
@@ -366,6 +368,11 @@ class HighHalf(LexState):
     alone: Text
     low: Segments
 
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As the text."""
+        return self.alone.recorded
+
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
         base = row_of(self.alone)
@@ -382,6 +389,11 @@ class _HalfEscape(LexState):
     alone: Text
     low: Segments
 
+    @property
+    def recorded(self) -> bool:  # type: ignore[override]
+        """As the text."""
+        return self.alone.recorded
+
     def row(self, row_of: RowOf) -> Row:
         """See `LexState.row`."""
         targets: list[Target] = list(row_of(Escape(self.alone)).targets)
@@ -390,5 +402,5 @@ class _HalfEscape(LexState):
         others = [unit for unit in units if not _LOW <= unit.lo < _END]
         merged = tuple(sorted((*others, *self.low), key=lambda unit: unit.lo))
         capitals = self.alone.role.escapes
-        targets[ord("u")] = Digits(4, 4, merged, False, capitals) if merged else None
+        targets[ord("u")] = Digits(4, 4, merged, self.recorded, capitals) if merged else None
         return Row(targets)

@@ -20,7 +20,7 @@ from structgen.automata.pushdown.numbering import Numbering
 from structgen.automata.pushdown.provenance import NAMED, PLACE_BITS, REST
 from structgen.kernels.build.loader import kernels
 from structgen.regular.expressions.nodes import Chars, texts_of
-from structgen.regular.lone_surrogates import STAND_IN
+from structgen.regular.lone_surrogates import has_stand_in
 from structgen.regular.regex import ANY, EMPTY, EPSILON
 from structgen.regular.words import WordRange, is_spellable
 from structgen.util.arrays import with_room
@@ -58,13 +58,9 @@ def word_list(state: LexState, k: Any) -> WordList | None:
         terminals = [("key", word) for word in known]
         return WordList(words, keys, terminals, range(len(words)), spelled | _kept(state.vector, k))
     found = _word_list_of_vector(state)
-    if found is not None and role.surrogates and any(map(_has_stand_in, found[0])):
+    if found is not None and role.surrogates and any(map(has_stand_in, found[0])):
         return None  # an unpaired surrogate is spelled another way
     return None if found is None else WordList(found[0], range(len(found[0])), *found[1:], spelled)
-
-
-def _has_stand_in(word: str) -> bool:
-    return not word.isascii() and max(word) >= chr(STAND_IN)
 
 
 def _word_list_of_vector(state: Text) -> tuple[list[str], list[Hashable], list[int]] | None:

@@ -22,6 +22,8 @@ from structgen.schema.values import Value
 class _Anything:
     """An `Expressions` that knows only TRUE, the expression that every value fits."""
 
+    surrogates = False  # of all values none is listed
+
     def normal_form(self, _expr: Expr) -> NormalForm:
         return ANYTHING
 

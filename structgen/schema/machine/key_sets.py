@@ -23,6 +23,7 @@ from structgen.automata.pushdown.machine import (
     NewText,
     Pop,
 )
+from structgen.regular.lone_surrogates import has_stand_in
 from structgen.regular.regex import Regex
 from structgen.schema.machine.frames import JsonFrame, Thread
 from structgen.schema.machine.lexemes import after_member, before_lexeme, before_next, key_start
@@ -96,7 +97,7 @@ class KeySetFrames:
     def listed(self, threads: tuple[Thread, ...]) -> JsonFrame | None:
         """The same for an array just opened, whose items are the words of an `enum`."""
         words = threads[0].matcher.listed_words if len(threads) == 1 else None
-        if words is None:
+        if words is None or (self._layout.surrogates and any(map(has_stand_in, words))):
             return None
         (thread,) = threads
         if thread not in self._words:

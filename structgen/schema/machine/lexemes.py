@@ -83,9 +83,8 @@ def value_start(
             punctuation.append((ord(text[0]), then))
     strings = strings_read(vector)
     if any(s is not EMPTY for s in strings):
-        surrogates = layout.surrogates and string_kind == "value"
         languages, forms = each_once(strings)
-        role = Scalar(True, string_kind, layout.escapes, surrogates, forms)
+        role = Scalar(True, string_kind, layout.escapes, layout.surrogates, forms)
         punctuation.append((ord('"'), Text(languages, role)))
     punctuation += [(ord(char), End(char)) for char in brackets]
     fork = Fork(tuple(punctuation), recorded=recorded)

@@ -31,7 +31,7 @@ def unique_item_start(vector: tuple[NormalForm, ...], costs: Matchers, layout: L
     after: dict[str, LexState] = {}  # by first byte, if infinitely many values begin so
     strings = tuple(scalars_of(form).string for form in vector)
     if all(string is EMPTY or every_prefix_is_infinite(string) for string in strings):
-        after['"'] = Text(strings, Scalar(True, LATER[0], layout.escapes))
+        after['"'] = Text(strings, Scalar(True, LATER[0], layout.escapes, layout.surrogates))
     chars = ""
     for form in vector:
         chars += "n" * form.null + "t" * form.true + "f" * form.false

@@ -49,6 +49,8 @@ SHORTEST = 2  # bytes of an empty array or object without a gap in it
 class Expressions(Protocol):
     """What makes expressions, and knows their normal forms (`keywords.schemas.Schemas`)."""
 
+    surrogates: bool  #: strings may have unpaired ones, by the characters that stand in for them
+
     def normal_form(self, expr: Expr) -> NormalForm:
         """The normal form of an expression."""
 
@@ -244,7 +246,8 @@ class Costs(ABC):
         """Fewest bytes of a scalar that fits, or of an empty container; needs no matcher."""
         if form not in self._scalars:
             sizes = [4] * (form.null or form.true) + [5] * form.false
-            scalars = _digits(form.number), _quoted(readable(form.string))
+            quoted = _quoted(readable(form.string), self._expressions.surrogates)
+            scalars = _digits(form.number), quoted
             sizes += [size for size in scalars if size]
             if self._may_be_empty(form):
                 sizes.append(SHORTEST + self.gap)
@@ -308,7 +311,7 @@ def _digits(language: Regex) -> int | None:
 
 
 @lru_cache(maxsize=1024)
-def _quoted(language: Regex) -> int | None:
+def _quoted(language: Regex, surrogates: bool) -> int | None:
     """Bytes of the shortest JSON string whose content is in the language.
 
     At least so many where it is too long to be written: any other value is shorter then.
@@ -322,7 +325,7 @@ def _quoted(language: Regex) -> int | None:
     size = len(json.dumps(word, ensure_ascii=False).encode())
     if size == len(word) + 2:
         return size  # one byte for each of the fewest characters
-    start = Text((language,), Scalar(quoted=True))
+    start = Text((language,), Scalar(quoted=True, surrogates=surrogates))
     return 1 + next(len(e.path) for e in ends(start, _row) if e.terminal is not None)
 
 

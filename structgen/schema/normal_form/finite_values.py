@@ -13,6 +13,7 @@ from itertools import product
 
 from structgen.errors import BudgetError
 from structgen.regular.infinite import has_words, is_infinite
+from structgen.regular.lone_surrogates import with_stand_ins, with_surrogates
 from structgen.regular.numbers.language import equal_to, to_fraction
 from structgen.regular.numbers.set_operations import (
     has_infinitely_many_values,
@@ -52,6 +53,15 @@ class FiniteValues(Costs):
         self._infinite: dict[NormalForm, bool] = {}
         self._being_counted: set[NormalForm] = set()  # by `surely_infinite`
         self._listing: set[Expr] = set()  # expressions whose values are being listed
+
+    @property
+    def has_surrogates(self) -> bool:
+        """Whether strings may have unpaired surrogates."""
+        return self._expressions.surrogates
+
+    def can_write(self, text: str) -> bool:
+        """Whether there is a JSON string of a text."""
+        return with_stand_ins(text) is not None if self.has_surrogates else is_spellable(text)
 
     @abstractmethod
     def shortest_value(self, form: NormalForm) -> object:
@@ -106,7 +116,7 @@ def _distinct_values(costs: FiniteValues, expr: Expr, wanted: int) -> list[Value
     form = costs.normal_form_of(expr)
     if costs.surely_infinite(form) or has_words(form.string, wanted):
         return None
-    constants = _constants(expr, form)
+    constants = _constants(costs, expr, form)
     if constants is not None:
         return constants if len(constants) < wanted else None
     if _has_member_of_many(costs, form, wanted):
@@ -144,7 +154,7 @@ def _surely_infinite(
     )
 
 
-def _constants(expr: Expr, form: NormalForm) -> list[Value] | None:
+def _constants(costs: FiniteValues, expr: Expr, form: NormalForm) -> list[Value] | None:
     """All values that fit, if constants list them and none is an array or object."""
     for atom in expr:
         if not atom.excluded_values and (atom.allowed is None or not is_listing(atom.value)):
@@ -152,17 +162,17 @@ def _constants(expr: Expr, form: NormalForm) -> list[Value] | None:
     values = allowed(expr)
     if values is None or any(isinstance(value, tuple | Members) for value in values):
         return None
-    return [value for value in values if _fits(form, value)]
+    return [value for value in values if _fits(costs, form, value)]
 
 
-def _fits(form: NormalForm, value: Value) -> bool:
+def _fits(costs: FiniteValues, form: NormalForm, value: Value) -> bool:
     """Whether a scalar that constants allow can be written."""
     if value is None:
         return form.null
     if isinstance(value, Boolean):
         return form.true if value.value else form.false
     if isinstance(value, str):
-        return form.string is not EMPTY and is_spellable(value)
+        return form.string is not EMPTY and costs.can_write(value)
     return form.number is not EMPTY
 
 
@@ -188,7 +198,7 @@ def _values(costs: FiniteValues, expr: Expr, wanted: int) -> Iterator[Value]:
         number = number_intersection(number, apart)
     strings, taken = form.string, []
     while (word := shortest(strings)) is not None:
-        yield word
+        yield with_surrogates(word) if costs.has_surrogates else word
         taken.append(word)
         strings = intersect(form.string, complement(words(taken)))
     listed = None if form.arrays else _objects_by_member(costs, form, wanted)
