@@ -5,7 +5,7 @@ square of their number. Here they stay as they are, and while an object is read 
 them have failed (`objects.counting`). Whether exactly one can hold in the end is easy to see where
 
 - all branches ask the same of a key (it is *common*), or
-- one branch alone asks something of it (it is that branch's *own*), or
+- one branch asks something of it, or some ask the same of its value (it is their *own*), or
 - all require it, and its value says which branches may hold, like a tag (it *decides*): one key.
 """
 
@@ -98,21 +98,22 @@ def told_apart(forms: Sequence[NormalForm], peek: Peek) -> Branches | None:
     deciding: str | None = None
     for key, asked in by_key.items():
         first = asked[0]
-        if len(asked) == 1:
-            own[first.branch][key] = first.child
-            if first.required:
-                required[first.branch].add(key)
-        elif len(asked) < len(forms) or len({x.required for x in asked}) > 1:
-            return None
-        else:
-            if first.required:
-                wanted.append(key)
-            if _are_same([x.child for x in asked], peek):
-                common[key] = first.child
-            elif deciding is None and first.required and _are_scalars(asked, peek):
-                deciding, decided_by = key, _first_alike([x.child for x in asked], peek)
-            else:
+        in_all = len(asked) == len(forms) and len({x.required for x in asked}) == 1
+        if in_all and first.required:
+            wanted.append(key)
+        if not _are_same([x.child for x in asked], peek):
+            if deciding is not None or not (in_all and first.required):
                 return None
+            if not _are_scalars(asked, peek):
+                return None
+            deciding, decided_by = key, _first_alike([x.child for x in asked], peek)
+        elif in_all:
+            common[key] = first.child
+        else:
+            for branch, _, is_required in asked:
+                own[branch][key] = first.child
+                if is_required:
+                    required[branch].add(key)
     o = ObjectAlt((PropertyGroup(common),) * bool(common), tuple(wanted))
     parts = zip(own, map(frozenset, required), decided_by, strict=True)
     return Branches(o, tuple([Branch(*part) for part in parts]), deciding)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from structgen.regular.infinite import is_infinite
 from structgen.regular.numbers.set_operations import tells_apart
@@ -29,6 +30,7 @@ MAX_BETTER = 8  # ways to finish an object that are compared
 
 Possible = Callable[[Expr], bool]
 Numbers = frozenset[int]  # of branches
+Member = tuple[str, int]  # its key, and its bytes
 Sizes = dict[str, int]  # by the key of members that complete an object, their bytes
 
 
@@ -39,11 +41,15 @@ class CountingMatcher(ObjectMatcher):
         super().__init__(branches.common, costs, declared=False)
         self._branches = branches.branches
         self._deciding = branches.deciding
-        self._owner = {key: i for i, branch in enumerate(self._branches) for key in branch.own}
-        self.names = tuple(dict.fromkeys((*self.names, *self._owner)))
+        self._owners: dict[str, list[int]] = {}  # by key, the branches whose own it is
+        for i, branch in enumerate(self._branches):
+            for key in branch.own:
+                self._owners.setdefault(key, []).append(i)
+        self._shared = frozenset(key for key, some in self._owners.items() if len(some) > 1)
+        self.names = tuple(dict.fromkeys((*self.names, *self._owners)))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._settled_at: dict[tuple[frozenset[str], Numbers], Numbers] = {}
-        self._decidable: dict[tuple[Numbers, Numbers], bool] = {}
+        self._countable: dict[tuple[Numbers, Numbers, frozenset[str]], bool] = {}
         self._asked_after: dict[Numbers, dict[Expr, list[int]]] = {}  # see `_asked`
 
     # -- branches -------------------------------------------------------------------------------
@@ -63,11 +69,11 @@ class CountingMatcher(ObjectMatcher):
 
     def _good(self, key: str) -> Expr:
         """What the value of a branch's own key must fit for the branch to hold."""
-        return conjoin(self.child(key), self._branches[self._owner[key]].own[key])
+        return conjoin(self.child(key), self._branches[self._owners[key][0]].own[key])
 
     def _bad(self, key: str) -> Expr:
         """What the value of a branch's own key must fit for the branch to fail."""
-        asked = self._branches[self._owner[key]].own[key]
+        asked = self._branches[self._owners[key][0]].own[key]
         return conjoin(self.child(key), self._costs.negation(asked))
 
     def _decided_by(self, i: int) -> Expr:
@@ -76,11 +82,10 @@ class CountingMatcher(ObjectMatcher):
         return asked if self._deciding is None else conjoin(self.child(self._deciding), asked)
 
     def _ways_to_fail(self, i: int, possible: Possible) -> frozenset[str]:
-        """The own keys by which a branch may fail: those it requires, and those of bad values."""
-        branch = self._branches[i]
-        optional = branch.own.keys() - branch.required
-        bad = (key for key in optional if possible(self._bad(key)))
-        return branch.required.union(bad)
+        """The keys by which it alone may fail: those that it requires, and those of bad values."""
+        required = self._branches[i].required
+        alone = self._branches[i].own.keys() - self._shared
+        return frozenset(key for key in alone if key in required or possible(self._bad(key)))
 
     @cached_attribute
     def _failing_keys(self) -> list[frozenset[str]]:
@@ -97,36 +102,68 @@ class CountingMatcher(ObjectMatcher):
         known = at.seen, at.failed
         found = self._settled_at.get(known)
         if found is None:
-            read = {self._owner[key] for key in at.seen if key in self._owner}
-            more = (i for i in read if self._failing_keys[i] <= at.seen)
+            more = (i for i in self._owning(at.seen) if self._failing_keys[i] <= at.seen)
             found = self._settled_at[known] = self._settled_anyway.union(more) - at.failed
         return found
+
+    def _owning(self, keys: Iterable[str]) -> set[int]:
+        """The branches of whose own some keys are."""
+        return {i for key in keys for i in self._owners.get(key, ())}
 
     def _may_decide(self, at: Progress) -> bool:
         """Whether the key that decides is still to come."""
         return self._deciding is not None and self._deciding not in at.seen
 
-    def _can_be_counted(self, at: Progress, failed: Numbers, settled: Numbers) -> bool:
+    def _can_be_counted(self, seen: frozenset[str], failed: Numbers, settled: Numbers) -> bool:
         """Whether exactly one branch can hold, if some have failed and some are settled."""
         if len(failed) == len(self._branches):
             return False
         if len(settled) < 2:
             return True
-        if not self._may_decide(at):
+        decides = self._deciding is not None and self._deciding not in seen
+        left = self._shared - seen
+        if not decides and not left:
             return False
-        known = failed, settled
-        if known not in self._decidable:
-            asked = (self._alone(i, settled) for i in self._possibly_last(failed, settled))
-            self._decidable[known] = any(map(self._costs.satisfiable, asked))
-        return self._decidable[known]
+        known = failed, settled, left
+        if known not in self._countable:
+            last = self._possibly_last(failed, settled)
+            self._countable[known] = any(self._may_be_last(i, settled, seen, decides) for i in last)
+        return self._countable[known]
+
+    def _may_be_last(self, i: int, settled: Numbers, seen: frozenset[str], decides: bool) -> bool:
+        """Whether all settled branches but one may fail; decides: or by the key that decides."""
+        others = (j for j in sorted(settled) if j != i and not self._fails_beside(j, i, seen))
+        if not decides:
+            return next(others, None) is None
+        rest = [*others]
+        return not rest or self._costs.satisfiable(self._alone(i, rest))
+
+    def _fails_beside(self, j: int, i: int, seen: frozenset[str]) -> bool:
+        """Whether a branch may fail by shared keys, while branch i holds.
+
+        By the value of a key that is not its own, or by leaving out one that it does not require.
+        """
+        own, required = self._branches[i].own, self._branches[i].required
+        return any(
+            (key not in own and key in self._bad_keys)
+            or (key in self._branches[j].required and key not in required)
+            for key in self._shared_of[j]
+            if key not in seen
+        )
+
+    @cached_attribute
+    def _shared_of(self) -> list[frozenset[str]]:
+        """The own keys of each branch that are those of others, too."""
+        return [self._shared.intersection(branch.own) for branch in self._branches]
 
     def _possibly_last(self, failed: Numbers, settled: Numbers) -> Iterator[int]:
         """The branches that may hold in the end, settled ones first; one of those alike."""
         yield from sorted(settled)
-        apart: dict[Expr, int] = {}
+        apart: dict[Any, int] = {}
         for i, branch in enumerate(self._branches):
             if i not in failed and i not in settled:
-                apart.setdefault(branch.decided_by, i)
+                shared = self._shared_of[i]
+                apart.setdefault((branch.decided_by, shared, shared & branch.required), i)
         yield from apart.values()
 
     def _alone(self, i: int, others: Collection[int]) -> Expr:
@@ -136,15 +173,15 @@ class CountingMatcher(ObjectMatcher):
 
     def _outcomes(self, at: Progress, key: str) -> Iterator[tuple[Expr, Numbers]]:
         """What the value of a branch's own key may fit, and the branches that have failed then."""
-        i, settled = self._owner[key], self._settled(at)
-        if i in at.failed:
-            yield self.child(key), at.failed
+        owners, settled = self._owners[key], self._settled(at)
+        failed, seen = at.failed.union(owners), at.seen | {key}
+        if len(failed) == len(at.failed):
+            yield self.child(key), failed
             return
-        after = settled | {i} if self._failing_keys[i] <= at.seen | {key} else settled
-        if self._can_be_counted(at, at.failed, after):
+        more = (i for i in owners if i not in at.failed and self._failing_keys[i] <= seen)
+        if self._can_be_counted(seen, at.failed, settled.union(more)):
             yield self._good(key), at.failed
-        failed = at.failed | {i}
-        if self._can_be_counted(at, failed, settled - {i}):
+        if self._can_be_counted(seen, failed, settled.difference(owners)):
             yield self._bad(key), failed
 
     # -- transitions ----------------------------------------------------------------------------
@@ -160,7 +197,7 @@ class CountingMatcher(ObjectMatcher):
         """See `ObjectMatcher.transitions`."""
         if key == self._deciding and key not in at.seen:
             return self._deciding_transitions(at)
-        if key not in self._owner or key in at.seen:
+        if key not in self._owners or key in at.seen:
             return super().transitions(at, key)
         after = self.advance(at, key)
         possible = self._costs.satisfiable
@@ -171,17 +208,26 @@ class CountingMatcher(ObjectMatcher):
         ]
 
     def _deciding_transitions(self, at: Progress) -> list[Transition]:
-        """The transitions for the key that decides: of settled branches at most one may hold."""
+        """The transitions for the key that decides: those settled may hold as they fit."""
         key, settled, asked = self._deciding or "", self._settled(at), self._asked(at.failed)
         after, child = self.advance(at, key), conjoin(self.child(key), self._judged)
         if len(settled) < 2:
             observed = tuple([conjoin(child, x) for x in asked])
             return [Transition(self._costs.union(observed), after, observed)]
-        wanted = dict.fromkeys(self._alone(i, settled) for i in sorted(settled))
-        none = (self._costs.negation(self._branches[j].decided_by) for j in sorted(settled))
-        open_ = tuple([x for x, some in asked.items() if not settled.issuperset(some)])
-        if open_:
-            wanted[conjoin(self._costs.union(open_), *none)] = None
+        wanted: dict[Expr, None] = {}
+        together: dict[
+            Numbers, dict[Expr, None]
+        ] = {}  # of open branches, by those that may not hold
+        for i in self._possibly_last(at.failed, settled):
+            beside = (j for j in settled if j != i and not self._fails_beside(j, i, after.seen))
+            others = frozenset(beside)
+            if i in settled:
+                wanted[self._alone(i, sorted(others))] = None
+            else:
+                together.setdefault(others, {})[self._branches[i].decided_by] = None
+        for others, some in together.items():
+            negations = (self._costs.negation(self._branches[j].decided_by) for j in sorted(others))
+            wanted[conjoin(self._costs.union(tuple(some)), *negations)] = None
         children = [conjoin(child, x) for x in wanted]
         return [
             Transition(only, after, tuple([conjoin(only, x) for x in asked]))
@@ -229,7 +275,7 @@ class CountingMatcher(ObjectMatcher):
 
     def allows(self, at: Progress, key: str) -> bool:
         """See `ObjectMatcher.allows`."""
-        if key in self._owner:
+        if key in self._owners:
             return key not in at.seen and any(
                 self._costs.satisfiable(child) for child, _ in self._outcomes(at, key)
             )
@@ -240,30 +286,29 @@ class CountingMatcher(ObjectMatcher):
         found, settled = super().next_names(at, among), self._settled(at)
         may_fail = len(settled) < 2 and len(at.failed) + 1 < len(self._branches)
         some: Container[str] = self._holding_keys if not settled else ()
-        more: Container[str] = self._bad_keys if may_fail else ()
+        more: Container[str] = self._bad_keys - self._shared if may_fail else ()
         return [
             name
             for name in found
-            if name in some or name in more or name not in self._owner or self.allows(at, name)
+            if name in some or name in more or name not in self._owners or self.allows(at, name)
         ]
 
     @cached_attribute
     def _holding_keys(self) -> frozenset[str]:
         """The own keys with a value with which the branch may hold."""
-        return frozenset(k for k in self._owner if self._costs.satisfiable(self._good(k)))
+        return frozenset(k for k in self._owners if self._costs.satisfiable(self._good(k)))
 
     @cached_attribute
     def _bad_keys(self) -> frozenset[str]:
         """The own keys with a value with which the branch fails."""
-        return frozenset(k for k in self._owner if self._costs.satisfiable(self._bad(k)))
+        return frozenset(k for k in self._owners if self._costs.satisfiable(self._bad(k)))
 
     def may_end(self, at: Progress) -> bool:
         """See `ObjectMatcher.may_end`: exactly one branch holds."""
         if not super().may_end(at):
             return False
-        read = {self._owner[key] for key in at.seen if key in self._owner}
         holding = self._holding_anyway.union(
-            i for i in read if self._branches[i].required <= at.seen
+            i for i in self._owning(at.seen) if self._branches[i].required <= at.seen
         )
         return len(holding - at.failed) == 1
 
@@ -278,7 +323,8 @@ class CountingMatcher(ObjectMatcher):
         """See `ObjectMatcher.surely_satisfiable`."""
         if not all(self.is_possible(self._index[name]) for name in self.required):
             return False
-        return self._can_be_counted(self.start, self.start.failed, self._settled(self.start))
+        start = self.start
+        return self._can_be_counted(start.seen, start.failed, self._settled(start))
 
     def is_satisfiable(self) -> bool:
         """See `ObjectMatcher.is_satisfiable`."""
@@ -315,7 +361,7 @@ class CountingMatcher(ObjectMatcher):
         if sizes is None or len(sizes) >= least:
             return None if sizes is None else [*sizes.values()]
         ways = [[*sizes.values(), size] for size in self._cheapest_of_others(at, cost_of)]
-        own = (key for key in self._owner if key not in at.seen)
+        own = (key for key in self._owners if key not in at.seen)
         for key in islice((key for key in own if self.allows(at, key)), MAX_BETTER):
             for t in self.transitions(at, key):
                 left = self._completion(t.after, self._settled(t.after), cost_of)
@@ -326,7 +372,7 @@ class CountingMatcher(ObjectMatcher):
 
     def _cheapest_of_others(self, at: Progress, cost_of: CostOf) -> Iterable[int]:
         """The bytes of the cheapest member that is of no matter to branches, if there is one."""
-        others = at._replace(seen=at.seen.union(self._owner))
+        others = at._replace(seen=at.seen.union(self._owners))
         return [size for size in self._cheapest(others, 1, cost_of) if size is not None]
 
     def _completion(self, at: Progress, settled: Numbers, cost_of: CostOf) -> Sizes | None:
@@ -339,31 +385,63 @@ class CountingMatcher(ObjectMatcher):
                 if size is None:
                     return None
                 found[key] = size
-        alive = [i for i in range(len(self._branches)) if i not in at.failed]
-        last = [*settled] if settled and not decides else alive
-        if len(settled) > 1 and not decides:
+        left = sorted(self._shared - at.seen)
+        if len(settled) > 1 and not (decides or left):
             return None
-        wanted = [(self._required_sizes(i, at, cost_of), i) for i in last]
+        alive = [i for i in range(len(self._branches)) if i not in at.failed]
+        wanted = [(self._required_sizes(i, at, cost_of), i) for i in alive]
         possible = [(sizes, i) for sizes, i in wanted if sizes is not None]
         # all others that would hold if no more members came have to fail
-        holding = [i for i in alive if i not in settled and self._branches[i].required <= at.seen]
+        holding = [i for i in alive if self._branches[i].required <= at.seen]
         failing = {i: self._failing_size(i, at, cost_of) for i in holding}
-        sum_of = {i: sum(sizes.values()) - failing.get(i, ("", 0))[1] for sizes, i in possible}
+        bad = ((key, self._member_size(key, cost_of(self._bad(key)))) for key in left)
+        shared = {key: size for key, size in bad if size is not None}
+        sum_of = {i: sum(sizes.values()) - _size_of(failing.get(i)) for sizes, i in possible}
         possible.sort(key=lambda x: (x[1] not in settled, sum_of[x[1]]))
         ways: list[Sizes] = []
         for sizes, i in possible:
-            if len(ways) >= (MAX_BETTER if decides else 1):
+            if len(ways) >= (MAX_BETTER if decides or left else 1):
                 break
-            others = {key: size for j, (key, size) in failing.items() if j != i}
-            for apart, more in ((settled, others), ((*settled, *failing), {})):
-                if decides:
-                    size = self._member_size(self._deciding or "", cost_of(self._alone(i, apart)))
-                    if size is not None:
-                        ways.append({**sizes, **more, self._deciding or "": size})
-                elif apart is settled:
-                    ways.append({**sizes, **more})
+            come = at.seen.union(sizes)
+            near = self._owning(self._shared.intersection(sizes)).difference(at.failed, failing)
+            more = [j for j in near if self._branches[j].required <= come]
+            others = failing | {j: self._failing_size(j, at, cost_of) for j in more}
+            others.pop(i, None)
+            bad_beside = {k: x for k, x in shared.items() if k not in self._branches[i].own}
+            ways += self._ways(i, sizes, others, bad_beside, cost_of if decides else None)
         best = min(ways, key=lambda way: sum(way.values()), default=None)
         return None if best is None else {**found, **best}
+
+    def _ways(
+        self,
+        i: int,
+        sizes: Sizes,
+        others: dict[int, Member | None],
+        shared: Sizes,
+        cost_of: CostOf | None,
+    ) -> Iterator[Sizes]:
+        """Ways to finish an object such that a branch holds: its own members, and with them others.
+
+        others: the branches that have to fail, each with an own member for that. shared: members
+        with which several fail. cost_of: where the key that decides has to come.
+        """
+        left, more = dict(others), Sizes()
+        for key, size in sorted(shared.items(), key=_size_of):
+            saved = [left[j] for j in self._owners[key] if j in left]
+            if None in saved or sum(map(_size_of, saved)) > size:
+                more[key] = size
+                left = {j: x for j, x in left.items() if j not in self._owners[key]}
+        lacking = [j for j, member in left.items() if member is None]
+        more.update(member for member in left.values() if member is not None)
+        if cost_of is None:
+            if not lacking:
+                yield {**sizes, **more}
+            return
+        key, none = self._deciding or "", Sizes()
+        for apart, members in ((lacking, more), ([*others], none)):
+            least = self._member_size(key, cost_of(self._alone(i, apart)))
+            if least is not None:
+                yield {**sizes, **members, key: least}
 
     def _required_sizes(self, i: int, at: Progress, cost_of: CostOf) -> Sizes | None:
         """The bytes of the own members that a branch requires; None where one cannot be."""
@@ -375,16 +453,21 @@ class CountingMatcher(ObjectMatcher):
             found[key] = size
         return found
 
-    def _failing_size(self, i: int, at: Progress, cost_of: CostOf) -> tuple[str, int]:
-        """An own member with which a branch fails, and its bytes: the fewest."""
-        keys = self._branches[i].own.keys() - at.seen
-        sizes = ((self._member_size(key, cost_of(self._bad(key))), key) for key in keys)
-        size, key = min((size, key) for size, key in sizes if size is not None)
-        return key, size
+    def _failing_size(self, i: int, at: Progress, cost_of: CostOf) -> Member | None:
+        """A member with which a branch alone fails, and its bytes: the fewest."""
+        keys = self._branches[i].own.keys() - self._shared - at.seen
+        sizes = ((key, self._member_size(key, cost_of(self._bad(key)))) for key in keys)
+        found = [(key, size) for key, size in sizes if size is not None]
+        return min(found, key=lambda member: (member[1], member[0]), default=None)
 
     def surely_infinite(self, child_is_infinite: Callable[[Expr], bool]) -> bool:
         """See `ObjectMatcher.surely_infinite`, as members show that are no matter to branches."""
-        free = (key for key in self.names if key not in self._owner and key != self._deciding)
+        free = (key for key in self.names if key not in self._owners and key != self._deciding)
         return any(is_infinite(c.language) for c in self.key_classes) or any(
             child_is_infinite(self.child(key)) for key in free
         )
+
+
+def _size_of(member: Member | None) -> int:
+    """The bytes of a member; 0 if there is none."""
+    return 0 if member is None else member[1]

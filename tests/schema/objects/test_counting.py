@@ -38,6 +38,7 @@ def random_schema(rng: Random) -> Any:
     """Some branches with keys of their own, in common, and perhaps one that decides."""
     count = rng.choice((2, 3, 4))
     common = {"id": rng.choice(CHILDREN[:5])} if rng.random() < 0.4 else {}
+    shared = {key: rng.choice(CHILDREN) for key in "st" if rng.random() < 0.5}
     decides = rng.random() < 0.5
     branches = []
     for i in range(count):
@@ -47,13 +48,16 @@ def random_schema(rng: Random) -> Any:
                 members[key] = rng.choice(CHILDREN)
             if rng.random() < 0.35:
                 required.append(key)
+        for key in [key for key in shared if rng.random() < 0.5]:
+            members[key] = shared[key]
+            required += [key] * (rng.random() < 0.3)
         if decides:
             members["v"] = rng.choice(DECIDING)
             required.append("v")
         branches.append({"type": "object", "properties": members, "required": required})
     found: Any = {"oneOf": branches}
     if rng.random() < 0.4:
-        names = [f"{letter}{i}" for letter in "op" for i in range(count)] + ["id", "v"]
+        names = [f"{letter}{i}" for letter in "op" for i in range(count)] + ["id", "v", "s"]
         closed = {"additionalProperties": False} if rng.random() < 0.5 else {}
         members = {name: rng.choice(CHILDREN) for name in names if rng.random() < 0.6}
         found = {**found, "properties": members, **closed}
@@ -65,8 +69,8 @@ def random_schema(rng: Random) -> Any:
 
 def random_object(rng: Random) -> Any:
     """An object with some of the keys that branches are about."""
-    names = [f"{letter}{i}" for letter in "op" for i in range(4)] + ["id", "v", "zz"]
-    return {name: rng.choice(VALUES) for name in rng.sample(names, rng.randint(0, 5))}
+    names = [f"{letter}{i}" for letter in "op" for i in range(4)] + ["id", "v", "s", "t", "zz"]
+    return {name: rng.choice(VALUES) for name in rng.sample(names, rng.randint(0, 6))}
 
 
 def variants(schema: Any, monkeypatch: pytest.MonkeyPatch) -> list[sg.Constraint]:
@@ -81,7 +85,7 @@ def variants(schema: Any, monkeypatch: pytest.MonkeyPatch) -> list[sg.Constraint
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 def test_branches_that_are_counted_have_the_masks_of_alternatives(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +147,31 @@ def test_hundreds_of_branches_are_told_apart_by_their_own_keys(beside: Any) -> N
     begun = b'{"do5": 1, "note'
     assert decide(begun + c.shortest_completion(c.advance_bytes(c.start, begun)))
     laws.mask_is_advance(c, c.advance_bytes(c.start, b'{"do3": {"a": 1}, "do7": '))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"do1": 1},
+        {"do1": 1, "do2": 1},
+        {"do1": 1, "do2": 1, "note": 1},
+        {"do1": 1, "do3": 1, "note": 1},
+        {"do1": 1, "do2": 1, "size": "x"},
+        {"size": "x", "note": 1, "do4": 1},
+        {"do4": 1, "do6": 1},
+    ],
+)
+def test_branches_fail_by_keys_that_some_of_them_share(value: Any) -> None:
+    """Of those with the key, all fail."""
+    shared: list[Any] = [{"note": TEXT}, {}, {"note": TEXT, "size": WHOLE}]
+    branches = [
+        {"type": "object", "properties": shared[i % 3], "required": [f"do{i}"]} for i in range(9)
+    ]
+    c = compiled({"oneOf": branches})
+    text = json.dumps(value).encode()
+    state = c.advance_bytes(c.start, text)
+    fits = json_decider({"oneOf": branches})(text)
+    assert (state != sg.DEAD and c.is_accepting(state)) == fits
 
 
 def deciding(count: int) -> Any:
