@@ -14,7 +14,7 @@ those with which it fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from structgen.regular.infinite import is_infinite
@@ -49,6 +49,7 @@ class CountingMatcher(ObjectMatcher):
         self.names = tuple(dict.fromkeys((*self.names, *self._owners)))
         self._index = {name: i for i, name in enumerate(self.names)}
         self._settled_at: dict[tuple[frozenset[str], Numbers], Numbers] = {}
+        self._last = 0  # a branch that could be the only one that holds, where it was asked last
         self._countable: dict[tuple[Numbers, Numbers, frozenset[str]], bool] = {}
         self._asked_after: dict[Numbers, dict[Expr, list[int]]] = {}  # see `_asked`
 
@@ -126,8 +127,16 @@ class CountingMatcher(ObjectMatcher):
             return False
         known = failed, settled, left
         if known not in self._countable:
-            last = self._possibly_last(failed, settled)
-            self._countable[known] = any(self._may_be_last(i, settled, seen, decides) for i in last)
+            last: Iterable[int]
+            firm = [] if decides else [j for j in settled if not self._may_fail(j, left)]
+            if firm:  # these hold whatever comes
+                last = firm if len(firm) == 1 else ()
+            else:
+                before = (self._last,) if self._last not in failed else ()  # mostly it still may be
+                last = chain(before, self._possibly_last(failed, settled))
+            found = next((i for i in last if self._may_be_last(i, settled, seen, decides)), None)
+            self._countable[known] = found is not None
+            self._last = self._last if found is None else found
         return self._countable[known]
 
     def _may_be_last(self, i: int, settled: Numbers, seen: frozenset[str], decides: bool) -> bool:
@@ -137,6 +146,11 @@ class CountingMatcher(ObjectMatcher):
             return next(others, None) is None
         rest = [*others]
         return not rest or self._costs.satisfiable(self._alone(i, rest))
+
+    def _may_fail(self, j: int, keys: frozenset[str]) -> bool:
+        """Whether a branch may fail by some of the keys that it shares with others."""
+        required = self._branches[j].required
+        return any(key in self._bad_keys or key in required for key in self._shared_of[j] & keys)
 
     def _fails_beside(self, j: int, i: int, seen: frozenset[str]) -> bool:
         """Whether a branch may fail by shared keys, while branch i holds.
