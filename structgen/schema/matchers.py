@@ -87,7 +87,7 @@ class Matchers(FiniteValues):
         if branches is None:
             return map(self.object_matcher, form.objects)
         if form not in self._counting:
-            self._counting[form] = CountingMatcher(branches, self)
+            self._counting[form] = CountingMatcher(branches, self, self._declared)
         return (self._counting[form],)
 
     def object_matcher(self, alt: ObjectAlt) -> ObjectMatcher:

@@ -144,8 +144,10 @@ def one_of(s: Subschema) -> None:
     """
     forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
     context = s.sole_objects()
-    plain = not (s.schemas.declared or s.schemas.tracks_evaluation)
-    branches = told_apart(forms, s.schemas.peek) if plain and len(forms) >= MANY_BRANCHES else None
+    many = len(forms) >= MANY_BRANCHES and not s.schemas.tracks_evaluation
+    branches = told_apart(forms, s.schemas.peek) if many else None
+    if branches is not None and s.schemas.declared:
+        branches = branches.in_declared_order(forms)
     if branches is not None:
         s.require(replace(NOTHING, objects=_counted(s, forms, context, branches)))
         return

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from structgen.regular.numbers.set_operations import told_apart_alike
@@ -35,11 +36,29 @@ class Branch(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """Some branches: what holds in any case, and the key that decides, if there is one."""
+    """Some branches: what holds in any case, and the key that decides, if there is one.
+
+    order: all names in declared order, where that matters.
+    """
 
     common: ObjectAlt
     branches: tuple[Branch, ...]
     deciding: str | None = None
+    order: tuple[str, ...] = ()
+
+    def in_declared_order(self, forms: Sequence[NormalForm]) -> Branches | None:
+        """The same with an order in which the names of each branch have theirs; None if none is."""
+        order: TopologicalSorter[str] = TopologicalSorter()
+        for form in forms:
+            names = names_of(form.objects[0])
+            for name in names:
+                order.add(name)
+            for before, name in pairwise(names):
+                order.add(name, before)
+        try:
+            return self._replace(order=tuple(order.static_order()))
+        except CycleError:
+            return None
 
     def within(self, o: ObjectAlt) -> Branches | None:
         """The same where an alternative must hold as well; None if they can't be counted then."""
@@ -66,6 +85,11 @@ class Branches(NamedTuple):
         for branch in self.branches:
             yield from branch.own.values()
             yield branch.decided_by
+
+
+def names_of(o: ObjectAlt) -> list[str]:
+    """The names of an alternative in declared order."""
+    return [*dict.fromkeys((*(name for group in o.groups for name in group.named), *o.required))]
 
 
 class _Asked(NamedTuple):

@@ -29,7 +29,7 @@ from structgen.schema.normal_form.alternatives import (
     simplified,
     without_subsumed,
 )
-from structgen.schema.normal_form.branches import Branches
+from structgen.schema.normal_form.branches import Branches, names_of
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANY_OBJECT,
@@ -309,17 +309,22 @@ def _counted_within(choices: Sequence[Choice]) -> Branches | None:
     """The branches of the one choice that has such, where all others must hold as well."""
     found: Branches | None = None
     base: ObjectAlt | None = ANY_OBJECT
+    order: list[str] = []
     for choice in choices:
         branches = branches_of(choice)
         if branches is None and (isinstance(choice, _FoundLater) or len(choice) != 1):
             return None
         if branches is None:
             base = base and conjoin_objects(base, choice[0])
+            order += names_of(choice[0])
         elif found is None:
             found = branches
+            order += branches.order
         else:
             return None
-    return None if found is None or base is None else found.within(base)
+    if found is None or base is None:
+        return None
+    return found._replace(order=tuple(dict.fromkeys(order))).within(base)
 
 
 def choices_of(objects: Sequence[ObjectAlt]) -> tuple[Choice, ...]:

@@ -7,6 +7,9 @@ is *open*: whether it holds will not matter to any other branch. Else it is *set
 an end at which exactly one branch holds if and only if at most one branch is settled, and not all
 have failed; or if the key that decides is still to come, and some value of it leaves that.
 
+In declared order a name may be passed: it does not come any more, and the branches that require it
+fail.
+
 A key of a branch's own has two transitions, for values with which the branch may hold, and for
 those with which it fails.
 """
@@ -37,8 +40,8 @@ Sizes = dict[str, int]  # by the key of members that complete an object, their b
 class CountingMatcher(ObjectMatcher):
     """The matcher of what some branches have in common, which counts those that hold."""
 
-    def __init__(self, branches: Branches, costs: FiniteValues) -> None:
-        super().__init__(branches.common, costs, declared=False)
+    def __init__(self, branches: Branches, costs: FiniteValues, declared: bool) -> None:
+        super().__init__(branches.common, costs, declared)
         self._branches = branches.branches
         self._deciding = branches.deciding
         self._owners: dict[str, list[int]] = {}  # by key, the branches whose own it is
@@ -46,8 +49,9 @@ class CountingMatcher(ObjectMatcher):
             for key in branch.own:
                 self._owners.setdefault(key, []).append(i)
         self._shared = frozenset(key for key, some in self._owners.items() if len(some) > 1)
-        self.names = tuple(dict.fromkeys((*self.names, *self._owners)))
+        self.names = tuple(dict.fromkeys((*branches.order, *self.names, *self._owners)))
         self._index = {name: i for i, name in enumerate(self.names)}
+        self._gone_before: dict[int, frozenset[str]] = {}  # in declared order, by position
         self._settled_at: dict[tuple[frozenset[str], Numbers], Numbers] = {}
         self._last = 0  # a branch that could be the only one that holds, where it was asked last
         self._countable: dict[tuple[Numbers, Numbers, frozenset[str]], bool] = {}
@@ -100,11 +104,38 @@ class CountingMatcher(ObjectMatcher):
 
     def _settled(self, at: Progress) -> Numbers:
         """The branches that are settled."""
-        known = at.seen, at.failed
+        gone = self._gone(at)
+        known = gone, at.failed
         found = self._settled_at.get(known)
         if found is None:
-            more = (i for i in self._owning(at.seen) if self._failing_keys[i] <= at.seen)
+            more = (i for i in self._owning(gone) if self._failing_keys[i] <= gone)
             found = self._settled_at[known] = self._settled_anyway.union(more) - at.failed
+        return found
+
+    def _gone(self, at: Progress) -> frozenset[str]:
+        """The names that cannot come any more."""
+        if not self.declared:
+            return at.seen
+        found = self._gone_before.get(at.position)
+        if found is None:
+            found = self._gone_before[at.position] = frozenset(self.names[: at.position])
+        return found
+
+    def _moved(self, at: Progress, position: int) -> Progress:
+        """The progress when the names in front of a position have passed, in declared order."""
+        if not self.declared:
+            return at
+        passed = self.names[at.position : position]
+        failed = at.failed.union(*(self._required_by.get(name, ()) for name in passed))
+        return at._replace(position=position, failed=failed)
+
+    @cached_attribute
+    def _required_by(self) -> dict[str, list[int]]:
+        """By key, the branches that require it as their own."""
+        found: dict[str, list[int]] = {}
+        for i, branch in enumerate(self._branches):
+            for key in branch.required:
+                found.setdefault(key, []).append(i)
         return found
 
     def _owning(self, keys: Iterable[str]) -> set[int]:
@@ -113,7 +144,7 @@ class CountingMatcher(ObjectMatcher):
 
     def _may_decide(self, at: Progress) -> bool:
         """Whether the key that decides is still to come."""
-        return self._deciding is not None and self._deciding not in at.seen
+        return self._deciding is not None and self._deciding not in self._gone(at)
 
     def _can_be_counted(self, seen: frozenset[str], failed: Numbers, settled: Numbers) -> bool:
         """Whether exactly one branch can hold, if some have failed and some are settled."""
@@ -187,10 +218,12 @@ class CountingMatcher(ObjectMatcher):
 
     def _outcomes(self, at: Progress, key: str) -> Iterator[tuple[Expr, Numbers]]:
         """What the value of a branch's own key may fit, and the branches that have failed then."""
+        at = self._moved(at, self._index[key])
         owners, settled = self._owners[key], self._settled(at)
-        failed, seen = at.failed.union(owners), at.seen | {key}
+        failed, seen = at.failed.union(owners), self._gone(at) | {key}
         if len(failed) == len(at.failed):
-            yield self.child(key), failed
+            if self._can_be_counted(seen, failed, settled):
+                yield self.child(key), failed
             return
         more = (i for i in owners if i not in at.failed and self._failing_keys[i] <= seen)
         if self._can_be_counted(seen, at.failed, settled.union(more)):
@@ -202,17 +235,32 @@ class CountingMatcher(ObjectMatcher):
 
     def advance(self, at: Progress, key: str) -> Progress:
         """See `ObjectMatcher.advance`."""
-        return super().advance(at, key)._replace(failed=at.failed)
+        if key not in self._index:
+            return self._advance_unnamed(at, key)
+        failed = self._moved(at, self._index[key]).failed
+        return super().advance(at, key)._replace(failed=failed)
 
     def _advance_unnamed(self, at: Progress, key: str) -> Progress:
-        return super()._advance_unnamed(at, key)._replace(failed=at.failed)
+        failed = self._moved(at, len(self.names)).failed
+        return super()._advance_unnamed(at, key)._replace(failed=failed)
+
+    def _may_add_unnamed(self, at: Progress) -> bool:
+        return super()._may_add_unnamed(at) and self._may_move_to(at, len(self.names))
+
+    def _may_move_to(self, at: Progress, position: int) -> bool:
+        """Whether exactly one branch can hold when the names in front of a position have passed."""
+        if not self.declared:
+            return True
+        moved = self._moved(at, position)
+        return self._can_be_counted(self._gone(moved), moved.failed, self._settled(moved))
 
     def transitions(self, at: Progress, key: str) -> list[Transition]:
         """See `ObjectMatcher.transitions`."""
-        if key == self._deciding and key not in at.seen:
-            return self._deciding_transitions(at)
-        if key not in self._owners or key in at.seen:
+        is_own = key in self._owners
+        if not (is_own or key == self._deciding) or not super().allows(at, key):
             return super().transitions(at, key)
+        if not is_own:
+            return self._deciding_transitions(self._moved(at, self._index[key]))
         after = self.advance(at, key)
         possible = self._costs.satisfiable
         return [
@@ -225,6 +273,7 @@ class CountingMatcher(ObjectMatcher):
         """The transitions for the key that decides: those settled may hold as they fit."""
         key, settled, asked = self._deciding or "", self._settled(at), self._asked(at.failed)
         after, child = self.advance(at, key), conjoin(self.child(key), self._judged)
+        gone = self._gone(after)
         if len(settled) < 2:
             observed = tuple([conjoin(child, x) for x in asked])
             return [Transition(self._costs.union(observed), after, observed)]
@@ -233,7 +282,7 @@ class CountingMatcher(ObjectMatcher):
             Numbers, dict[Expr, None]
         ] = {}  # of open branches, by those that may not hold
         for i in self._possibly_last(at.failed, settled):
-            beside = (j for j in settled if j != i and not self._fails_beside(j, i, after.seen))
+            beside = (j for j in settled if j != i and not self._fails_beside(j, i, gone))
             others = frozenset(beside)
             if i in settled:
                 wanted[self._alone(i, sorted(others))] = None
@@ -289,14 +338,16 @@ class CountingMatcher(ObjectMatcher):
 
     def allows(self, at: Progress, key: str) -> bool:
         """See `ObjectMatcher.allows`."""
+        if not super().allows(at, key):
+            return False
         if key in self._owners:
-            return key not in at.seen and any(
-                self._costs.satisfiable(child) for child, _ in self._outcomes(at, key)
-            )
-        return super().allows(at, key)
+            return any(self._costs.satisfiable(child) for child, _ in self._outcomes(at, key))
+        return self._may_move_to(at, self.position(key))
 
     def next_names(self, at: Progress, among: Container[str] | None = None) -> list[str]:
         """See `ObjectMatcher.next_names`."""
+        if self.declared:
+            return self._next_in_order(at, among)
         found, settled = super().next_names(at, among), self._settled(at)
         may_fail = len(settled) < 2 and len(at.failed) + 1 < len(self._branches)
         some: Container[str] = self._holding_keys if not settled else ()
@@ -306,6 +357,50 @@ class CountingMatcher(ObjectMatcher):
             for name in found
             if name in some or name in more or name not in self._owners or self.allows(at, name)
         ]
+
+    def _next_in_order(self, at: Progress, among: Container[str] | None) -> list[str]:
+        """`next_names` in declared order: until so many have passed that no branch can be left."""
+        found = []
+        failed, settled = {*at.failed}, {*self._settled(at)}
+        for position in range(*self.span(at)):
+            name = self.names[position]
+            moved = Progress(position, at.seen, at.members_read, at.open_clauses)
+            plain = len(settled) < 2 and len(failed) < len(self._branches)
+            if not plain:
+                moved = moved._replace(failed=frozenset(failed))
+                if not self._may_move_to(moved, position):
+                    break
+            if (among is None or name in among) and self.is_possible(position):
+                may_come = self._may_surely_come(name, failed, settled) if plain else None
+                if may_come is None:
+                    may_come = self.allows(moved._replace(failed=frozenset(failed)), name)
+                if may_come:
+                    found.append(name)
+            lacking = self._required_by.get(name, ())
+            failed.update(lacking)
+            settled.difference_update(lacking)
+            settled.update(i for i in self._settling[position] if i not in failed)
+        return found
+
+    def _may_surely_come(
+        self, name: str, failed: Container[int], settled: Collection[int]
+    ) -> bool | None:
+        """Whether a name may come next, where at most one branch is settled; None if unsure."""
+        owners = self._owners.get(name, ())
+        if not owners or all(i in failed for i in owners):
+            return True
+        if name in self._shared:
+            return None
+        return True if name in (self._bad_keys if settled else self._holding_keys) else None
+
+    @cached_attribute
+    def _settling(self) -> list[list[int]]:
+        """For each position the branches that its name settles, in declared order."""
+        found: list[list[int]] = [[] for _ in self.names]
+        for i, keys in enumerate(self._failing_keys):
+            if keys:
+                found[max(map(self._index.__getitem__, keys))].append(i)
+        return found
 
     @cached_attribute
     def _holding_keys(self) -> frozenset[str]:
@@ -321,8 +416,9 @@ class CountingMatcher(ObjectMatcher):
         """See `ObjectMatcher.may_end`: exactly one branch holds."""
         if not super().may_end(at):
             return False
+        gone = self._gone(at)
         holding = self._holding_anyway.union(
-            i for i in self._owning(at.seen) if self._branches[i].required <= at.seen
+            i for i in self._owning(gone) if self._branches[i].required <= gone
         )
         return len(holding - at.failed) == 1
 
@@ -338,7 +434,7 @@ class CountingMatcher(ObjectMatcher):
         if not all(self.is_possible(self._index[name]) for name in self.required):
             return False
         start = self.start
-        return self._can_be_counted(start.seen, start.failed, self._settled(start))
+        return self._can_be_counted(self._gone(start), start.failed, self._settled(start))
 
     def is_satisfiable(self) -> bool:
         """See `ObjectMatcher.is_satisfiable`."""
@@ -375,7 +471,7 @@ class CountingMatcher(ObjectMatcher):
         if sizes is None or len(sizes) >= least:
             return None if sizes is None else [*sizes.values()]
         ways = [[*sizes.values(), size] for size in self._cheapest_of_others(at, cost_of)]
-        own = (key for key in self._owners if key not in at.seen)
+        own = (key for key in self._owners if key not in self._gone(at))
         for key in islice((key for key in own if self.allows(at, key)), MAX_BETTER):
             for t in self.transitions(at, key):
                 left = self._completion(t.after, self._settled(t.after), cost_of)
@@ -399,14 +495,15 @@ class CountingMatcher(ObjectMatcher):
                 if size is None:
                     return None
                 found[key] = size
-        left = sorted(self._shared - at.seen)
+        gone = self._gone(at)
+        left = sorted(self._shared - gone)
         if len(settled) > 1 and not (decides or left):
             return None
         alive = [i for i in range(len(self._branches)) if i not in at.failed]
         wanted = [(self._required_sizes(i, at, cost_of), i) for i in alive]
         possible = [(sizes, i) for sizes, i in wanted if sizes is not None]
         # all others that would hold if no more members came have to fail
-        holding = [i for i in alive if self._branches[i].required <= at.seen]
+        holding = [i for i in alive if self._branches[i].required <= gone]
         failing = {i: self._failing_size(i, at, cost_of) for i in holding}
         bad = ((key, self._member_size(key, cost_of(self._bad(key)))) for key in left)
         shared = {key: size for key, size in bad if size is not None}
@@ -416,7 +513,7 @@ class CountingMatcher(ObjectMatcher):
         for sizes, i in possible:
             if len(ways) >= (MAX_BETTER if decides or left else 1):
                 break
-            come = at.seen.union(sizes)
+            come = gone.union(sizes)
             near = self._owning(self._shared.intersection(sizes)).difference(at.failed, failing)
             more = [j for j in near if self._branches[j].required <= come]
             others = failing | {j: self._failing_size(j, at, cost_of) for j in more}
@@ -460,7 +557,7 @@ class CountingMatcher(ObjectMatcher):
     def _required_sizes(self, i: int, at: Progress, cost_of: CostOf) -> Sizes | None:
         """The bytes of the own members that a branch requires; None where one cannot be."""
         found: Sizes = {}
-        for key in self._branches[i].required - at.seen:
+        for key in self._branches[i].required - self._gone(at):
             size = self._member_size(key, cost_of(self._good(key)))
             if size is None:
                 return None
@@ -469,7 +566,7 @@ class CountingMatcher(ObjectMatcher):
 
     def _failing_size(self, i: int, at: Progress, cost_of: CostOf) -> Member | None:
         """A member with which a branch alone fails, and its bytes: the fewest."""
-        keys = self._branches[i].own.keys() - self._shared - at.seen
+        keys = self._branches[i].own.keys() - self._shared - self._gone(at)
         sizes = ((key, self._member_size(key, cost_of(self._bad(key)))) for key in keys)
         found = [(key, size) for key, size in sizes if size is not None]
         return min(found, key=lambda member: (member[1], member[0]), default=None)

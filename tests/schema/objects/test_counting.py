@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -112,6 +113,57 @@ def test_branches_that_are_counted_have_the_masks_of_alternatives(
         fits = states[0] != sg.DEAD and counted.is_accepting(states[0])
         assert fits == decide(text)
     assert decide(counted.shortest_completion(counted.start))
+
+
+def in_order(schema: Any) -> sg.Constraint:
+    """The constraint of the texts whose keys come in declared order."""
+    return sg.compile(sg.JsonSchema(schema, whitespace="compact"), BYTES)
+
+
+def is_accepted(c: sg.Constraint, members: Any) -> bool:
+    """Whether an object is, with its keys in this order."""
+    state = c.advance_bytes(c.start, json.dumps(members, separators=(",", ":")).encode())
+    return state != sg.DEAD and c.is_accepting(state)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_in_declared_order_an_object_fits_with_its_keys_in_some_order(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly the objects that the library accepts; no key that may come leads into a dead end."""
+    monkeypatch.setattr(keywords, "MANY_BRANCHES", 2)
+    rng = Random(seed)
+    schema = random_schema(rng)
+    decide = json_decider(schema)
+    try:
+        c = in_order(schema)
+    except UnsatisfiableSchemaError:
+        return
+    for _ in range(12):
+        members = {key: value for key, value in random_object(rng).items() if value != {"x": 1}}
+        orders = permutations([*members.items()][:4])
+        some = [is_accepted(c, dict(order)) for order in orders]
+        assert any(some) == decide(json.dumps(dict([*members.items()][:4])).encode())
+    for text, state in laws.walk(c, rng, 30)[::6]:
+        assert decide(text + c.shortest_completion(state))
+        laws.mask_is_advance(c, state)
+
+
+def test_names_keep_the_order_that_each_branch_gives_them() -> None:
+    """Hundreds are counted; branches that contradict each other in order are alternatives."""
+    c = in_order({"oneOf": own_keys(400), "properties": {"first": WHOLE}})
+    assert is_accepted(c, {"do7": {"a": 1}, "note": "x", "first": 1, "more": 1})
+    assert not is_accepted(c, {"note": "x", "do7": {"a": 1}})
+    assert not is_accepted(c, {"do7": {"a": 1}, "first": 1, "note": "x"})
+    assert is_accepted(c, {"do7": {"a": 1}, "do9": 1})
+    assert not is_accepted(c, {"do9": 1, "do7": {"a": 1}})
+    assert not is_accepted(c, {"do7": {"a": 1}, "do9": {}})
+    other_way = {"properties": {"note": TEXT, "do": WHOLE}, "required": ["do"], "type": "object"}
+    either = in_order({"oneOf": [*own_keys(12), other_way]})
+    assert is_accepted(either, {"note": "x", "do": 1})
+    assert is_accepted(either, {"do3": {"a": 1}, "note": "x"})
+    twisted = in_order({"oneOf": [*own_keys(12), {**other_way, "required": ["do", "do3"]}]})
+    assert is_accepted(twisted, {"note": "x", "do": 1, "do3": 1})
 
 
 def own_keys(count: int) -> Any:
