@@ -54,7 +54,7 @@ class CountingMatcher(ObjectMatcher):
         self._gone_before: dict[int, frozenset[str]] = {}  # in declared order, by position
         self._settled_at: dict[tuple[frozenset[str], Numbers], Numbers] = {}
         self._last = 0  # a branch that could be the only one that holds, where it was asked last
-        self._countable: dict[tuple[Numbers, Numbers, frozenset[str]], bool] = {}
+        self._countable: dict[tuple[Numbers, Numbers, frozenset[str], bool], bool] = {}
         self._asked_after: dict[Numbers, dict[Expr, list[int]]] = {}  # see `_asked`
 
     # -- branches -------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class CountingMatcher(ObjectMatcher):
         left = self._shared - seen
         if not decides and not left:
             return False
-        known = failed, settled, left
+        known = failed, settled, left, decides
         if known not in self._countable:
             last: Iterable[int]
             firm = [] if decides else [j for j in settled if not self._may_fail(j, left)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import permutations
+from itertools import combinations, permutations, product
 from random import Random
 from typing import Any
 
@@ -274,3 +274,25 @@ def test_reports_do_not_multiply_branches() -> None:
     assert root.cost.alternatives == 400
     c = compiled(schema)
     assert c.is_accepting(c.advance_bytes(c.start, b"null"))
+
+
+def test_verdicts_do_not_depend_on_what_was_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All objects of some members, in all orders, with the key that decides early and late."""
+    monkeypatch.setattr(keywords, "MANY_BRANCHES", 2)
+    asked: dict[str, Any] = {"b": {"const": 0}, "c": True, "d": {"not": {"const": 0}}}
+    branches = [
+        {"type": "object", "properties": {"a": tag, **{k: asked[k] for k in own}}, "required": must}
+        for tag, own, must in [
+            ({"const": 0}, "bc", ["b", "c", "a"]), ({"const": 0}, "bc", ["b", "a"]),
+            ({"const": 0}, "c", ["c", "a"]), ({"type": ["integer", "null"]}, "", ["a"]),
+            (TEXT, "cd", ["c", "d", "a"]),
+        ]
+    ]  # fmt: skip
+    c, decide = compiled({"oneOf": branches}), json_decider({"oneOf": branches})
+    for count in range(5):
+        for keys in combinations("abcd", count):
+            for values in product((0, "x", None), repeat=count):
+                members = [*zip(keys, values, strict=True)]
+                fits = decide(json.dumps(dict(members)).encode())
+                assert is_accepted(c, dict(members)) == fits, members
+                assert is_accepted(c, dict(members[::-1])) == fits, members
