@@ -21,6 +21,7 @@ from structgen.util.cancellation import checkpoint
 MAX_CODE_POINT = 0x10FFFF
 SEEK_FROM = 8  # times as many ranges, in which those of another set are looked up
 SETS_PER_UNIT = 2  # that are cut into disjoint ones in a unit of work
+POINTS_PER_UNIT = 64  # code points between which they change
 Ranges = tuple[tuple[int, int], ...]
 Payload = TypeVar("Payload")
 
@@ -274,12 +275,12 @@ def _refine_pairwise(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]
 def _refine_sweep(sets: list[CharSet]) -> list[tuple[CharSet, tuple[int, ...]]]:
     """Refinement by one sweep over all boundaries: for many sets of few ranges."""
     toggles: dict[int, int] = {}
-    checkpoint(len(sets) // SETS_PER_UNIT)
     for number, chars in enumerate(sets):
         bit = 1 << number
         for first, last in chars.ranges:
             toggles[first] = toggles.get(first, 0) ^ bit
             toggles[last + 1] = toggles.get(last + 1, 0) ^ bit
+    checkpoint(len(sets) // SETS_PER_UNIT + len(toggles) // POINTS_PER_UNIT)
     spans: dict[int, list[tuple[int, int]]] = {}
     active = start = 0
     for point in sorted(toggles):

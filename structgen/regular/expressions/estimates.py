@@ -51,13 +51,21 @@ def readable_together(languages: tuple[Regex, ...]) -> tuple[Regex, ...]:
     """
     if len(languages) == 1:
         return (readable(*languages),)
-    alive = {x: x.parts if isinstance(x, And) else (x,) for x in languages if x.longest}
-    common = set[Regex].intersection(*map(set, alive.values())) if alive else set()
+    alive = {
+        language: [x.parts if isinstance(x, And) else (x,) for x in alternatives_of(language)]
+        for language in languages
+        if language.longest
+    }
+    each = [parts for alternatives in alive.values() for parts in alternatives]
+    common = set[Regex].intersection(*map(set, each)) if each else set()
     formats = [part for part in common if estimate(part, wide=False) is not part]
-    if len(formats) != 1 or max(map(len, alive.values())) == 1:
+    if len(formats) != 1 or max(map(len, each)) == 1:
         return languages
     below = {formats[0]: estimate(formats[0], wide=False)}
-    read = {x: intersect(*(below.get(part, part) for part in alive[x])) for x in alive}
+    read = {
+        language: alt(*(intersect(*(below.get(x, x) for x in parts)) for parts in alternatives))
+        for language, alternatives in alive.items()
+    }
     if any(language.is_empty() for language in read.values()):
         return languages
     return tuple(read.get(language, language) for language in languages)

@@ -265,9 +265,9 @@ class SteppedSubAutomaton(SteppedAutomaton):
         if self._is_plain:
             least = len(self.ending(state) or "")
             return least, least
-        node = self._node(state)
-        if node.nullable:
+        if self.ends[state]:
             return 0, 0
+        node = self._node(state)
         return max(getattr(node, "shortest", 1), 1), getattr(node, "witness", INFINITE)
 
     def _facts(self, node: SubAutomatonState) -> StateFacts:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from structgen.errors import BudgetError
 from structgen.regular.expressions.logic import alternatives_of, begin_differently
 from structgen.regular.infinite import every_prefix_is_infinite
-from structgen.regular.regex import Regex, alt, complement, intersect
+from structgen.regular.regex import Regex, alt, complement, intersect, readable_together
 from structgen.schema.normal_form.combination import conjunction
 from structgen.schema.normal_form.costs import Costs
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
@@ -89,18 +89,31 @@ class KeyRules:
 
     @cached_attribute
     def languages(self) -> tuple[Regex, ...]:
-        """The languages that a key is read against: all that may come, and one for each rule."""
-        return (self.keys, *self.rule_languages)
+        """The languages that a key is read against: all that may come, and one for each rule.
 
-    @cached_attribute
+        Without some texts of a format that all of them ask for (see `estimates`).
+        """
+        keys = alt(*self.parts)
+        return readable_together((keys, *self._languages_within(keys)))
+
+    @property
+    def keys(self) -> Regex:
+        """The keys that may come: those for which some value is left."""
+        return self.languages[0]
+
+    @property
     def rule_languages(self) -> tuple[Regex, ...]:
         """For each rule, the language of its keys that may come."""
-        alternatives = frozenset(alternatives_of(self.keys))
+        return self.languages[1:]
+
+    def _languages_within(self, every: Regex) -> tuple[Regex, ...]:
+        """For each rule, its keys among all that may come."""
+        alternatives = frozenset(alternatives_of(every))
 
         def may_come(keys: Regex) -> bool:
             """Whether all of some keys may, plainly."""
             listed = alternatives.issuperset(alternatives_of(keys))
-            return listed or alt(keys, self.keys) is self.keys
+            return listed or alt(keys, every) is every
 
         return tuple(
             rule.keys
@@ -108,11 +121,6 @@ class KeyRules:
             else alt(*(intersect(rule.keys, part) for part in self._parts_with(rule.keys)))
             for rule in self._rules
         )
-
-    @cached_attribute
-    def keys(self) -> Regex:
-        """The keys that may come: those for which some value is left."""
-        return alt(*self.parts)
 
     @cached_attribute
     def parts(self) -> tuple[Regex, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -181,3 +183,21 @@ def test_nothing_is_called_impossible_that_is_left_out() -> None:
     sg.check(spec, A_LABEL)
     with contextlib.suppress(BudgetError):
         sg.compile(spec, sg.Vocabulary([bytes((i,)) for i in range(256)]))
+
+
+@pytest.mark.parametrize("name", ["hostname", "idn-hostname"])
+def test_names_as_keys_are_read_beside_many_patterns(name: str) -> None:
+    """One automaton reads all patterns and the format, also where patterns share a kind of value."""
+    kinds = "integer", "string", "null", "boolean"
+    endings = "com", "org", "net", "de", "fr", "uk", "io", "dev"
+    patterns = {rf"\.{end}$": {"type": kinds[at % 4]} for at, end in enumerate(endings)}
+    schema = {"type": "object", "patternProperties": patterns, "propertyNames": {"format": name}}
+    vocabulary = sg.Vocabulary([bytes((i,)) for i in range(256)])
+    constraint = sg.compile(schema, vocabulary)
+    values = {"integer": 1, "string": "", "null": None, "boolean": True}
+    for host in ("www.example", "-a", "a..b", "a", "1.2"):
+        for end, kind in itertools.product((*endings, "es"), kinds):
+            text = json.dumps({f"{host}.{end}": values[kind]}, separators=(",", ":"))
+            found = constraint.advance_bytes(constraint.start, text.encode())
+            wanted = end == "es" or patterns[rf"\.{end}$"]["type"] == kind
+            assert (found != sg.DEAD) == (wanted and is_host(f"{host}.{end}")), text

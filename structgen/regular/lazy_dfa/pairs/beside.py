@@ -34,7 +34,9 @@ from structgen.regular.lazy_dfa.states import (
 )
 from structgen.regular.lazy_dfa.stepped import MOST_REPEATS, SteppedAutomaton
 from structgen.util.arrays import distinct, with_room
+from structgen.util.cancellation import checkpoint
 
+PER_UNIT = 8  # pairs that a search looks at in a unit of work
 MAX_SEARCHED = 300  # pairs that one search for an end looks at
 MAX_UNREAD = 1000  # characters that a pattern may lack where its masks are joined with a format's
 FEW_LEFT = 2  # characters, in which a search is short
@@ -366,6 +368,7 @@ class BesideAutomaton(PairAutomaton):
             *_, pair = heapq.heappop(waiting)
             if pair not in self._behind:
                 self._behind[pair] = distinct(self._moves_of(pair)[:, 2]).tolist()
+            checkpoint(1 + len(self._behind[pair]) // PER_UNIT)
             for after in self._behind[pair]:
                 if after in came:
                     continue
