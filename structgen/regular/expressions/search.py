@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from structgen.errors import BudgetError
 from structgen.regular.expressions.base import EPSILON, Regex
-from structgen.regular.expressions.nodes import Concat, Literal, Repeat
+from structgen.regular.expressions.nodes import And, Concat, Literal, Repeat, SubAutomaton
 from structgen.regular.expressions.required_characters import (
     is_ruled_out,
     lacks_required_character,
@@ -91,16 +91,32 @@ def is_nonempty(root: Regex, budget: int = NODE_BUDGET) -> bool:
 
 
 def has_member(root: Regex) -> bool:
-    """As `is_nonempty`, but where that takes long, by a product automaton where there is one."""
-    with contextlib.suppress(BudgetError):
-        return is_nonempty(root, FEW_NODES)
-    known = _as_estimated(root)
-    if known is not None:
-        return known
+    """As `is_nonempty`, but where that takes long, by a product automaton where there is one.
+
+    Derivatives of formats that are estimated take long from the first.
+    """
+    ways = [_with_few_nodes, _as_estimated]
+    if isinstance(root, And) and any(map(_is_estimated, root.parts)):
+        ways.reverse()
+    for way in ways:
+        known = way(root)
+        if known is not None:
+            return known
     if product_search is not None:
         with contextlib.suppress(BudgetError):
             root._nonempty = product_search(root)
     return is_nonempty(root)
+
+
+def _with_few_nodes(root: Regex) -> bool | None:
+    """`is_nonempty` if that takes few derivatives, else None."""
+    with contextlib.suppress(BudgetError):
+        return is_nonempty(root, FEW_NODES)
+    return None
+
+
+def _is_estimated(part: Regex) -> bool:
+    return isinstance(part, SubAutomaton) and getattr(part.state, "estimates", None) is not None
 
 
 def _as_estimated(root: Regex) -> bool | None:

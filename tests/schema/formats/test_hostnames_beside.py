@@ -187,7 +187,7 @@ def test_nothing_is_called_impossible_that_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["hostname", "idn-hostname"])
 def test_names_as_keys_are_read_beside_many_patterns(name: str) -> None:
-    """One automaton reads all patterns and the format, also where patterns share a kind of value."""
+    """One automaton reads all patterns and the format, also where some share a kind of value."""
     kinds = "integer", "string", "null", "boolean"
     endings = "com", "org", "net", "de", "fr", "uk", "io", "dev"
     patterns = {rf"\.{end}$": {"type": kinds[at % 4]} for at, end in enumerate(endings)}
