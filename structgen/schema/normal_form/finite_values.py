@@ -71,6 +71,13 @@ class FiniteValues(Costs):
     def without(self, alt: ArrayAlt) -> FiniteValues:
         """The costs that there would be if no array fitted the alternative `alt`."""
 
+    def satisfiable(self, expr: Expr) -> bool:
+        """See `Costs.satisfiable`; of infinitely many values some are left without a few."""
+        whole = tuple([atom for atom in expr if not atom.excluded_values])
+        if len(whole) < len(expr) and self.surely_infinite(self.normal_form_of(whole)):
+            return True
+        return super().satisfiable(expr)
+
     def domain(self, expr: Expr, wanted: int) -> list[Value] | None:
         """All values that fit an expression, None if they are at least `wanted`.
 

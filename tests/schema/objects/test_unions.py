@@ -30,10 +30,11 @@ from structgen.schema.machine.machine import JsonMachine
 from structgen.schema.normal_form import alternatives as alternatives_module
 from structgen.schema.normal_form import combination, logic
 from structgen.schema.normal_form.costs import Costs
-from structgen.schema.normal_form.expressions import Expr
+from structgen.schema.normal_form.expressions import Expr, conjoin
 from structgen.schema.objects import clause_matcher
 from structgen.schema.objects.clause_matcher import ClauseMatcher
 from structgen.schema.objects.quick_check import QuickCheck
+from structgen.schema.values import value_of
 from tests.helpers import laws
 from tests.helpers.oracle import DIALECTS, json_decider
 from tests.schema.objects.test_obligations import BYTES
@@ -534,8 +535,14 @@ def alternatives(schema: Any) -> int:
 
 def objects_of(schema: Any) -> Any:
     """These alternatives."""
+    schemas = schemas_of(schema)
+    return schemas.normal_form(schemas.root).objects
+
+
+def schemas_of(schema: Any) -> Schemas:
+    """The subschemas of a document, of which keys come in any order."""
     options = JsonSchema(schema, property_order="any")
-    schemas = Schemas(
+    return Schemas(
         options.schema,
         assert_formats=True,
         declared=False,
@@ -543,7 +550,6 @@ def objects_of(schema: Any) -> Any:
         natural=False,
         registry=None,
     )
-    return schemas.normal_form(schemas.root).objects
 
 
 def test_alternatives_of_which_few_are_possible_have_no_clauses() -> None:
@@ -919,3 +925,19 @@ def test_values_behind_a_required_tag_are_looked_at_when_they_may_come(
     values = [{"kind": "k3", "m3_7": [1]}, {"kind": "k3", "m3_7": []}, {"kind": "k3", "m4_7": [1]}]
     texts = [json.dumps(value, separators=(",", ":")).encode() for value in values]
     laws.accepts_exactly(constraint, texts, json_decider(schema))
+
+
+def test_of_infinitely_many_values_some_are_left_without_a_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is left of arrays without some constants is not asked for."""
+    schemas = schemas_of({"type": "array", "items": WHOLE})
+    some = frozenset(value_of([i, i + 1]) for i in range(50))
+    costs = schemas.costs
+    left = conjoin(schemas.root, costs.negation(costs.one_of(some)))
+    monkeypatch.setattr(logic, "_not_array", None)
+    assert costs.satisfiable(left)
+    few = schemas_of({"type": "boolean"}).costs
+    booleans = frozenset(map(value_of, (True, False)))
+    none = conjoin(few.one_of(booleans), few.negation(few.one_of(booleans)))
+    assert not few.satisfiable(none)
