@@ -29,6 +29,9 @@ from structgen.schema.normal_form.progress import CostOf, Progress, Remaining, T
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
 
+FEW_ASKED = (
+    24  # things that branches ask of the key that decides, each with a transition of its own
+)
 MAX_BETTER = 8  # ways to finish an object that are compared
 
 Possible = Callable[[Expr], bool]
@@ -276,7 +279,9 @@ class CountingMatcher(ObjectMatcher):
         gone = self._gone(after)
         if len(settled) < 2:
             observed = tuple([conjoin(child, x) for x in asked])
-            return [Transition(self._costs.union(observed), after, observed)]
+            are_few = len(observed) <= FEW_ASKED  # then nothing has to read their union as well
+            ways = observed if are_few else (self._costs.union(observed),)
+            return [Transition(only, after, observed) for only in ways]
         wanted: dict[Expr, None] = {}
         together: dict[
             Numbers, dict[Expr, None]
