@@ -29,9 +29,7 @@ from structgen.schema.normal_form.progress import CostOf, Progress, Remaining, T
 from structgen.schema.objects.matcher import ObjectMatcher
 from structgen.util.cached import cached_attribute
 
-FEW_ASKED = (
-    24  # things that branches ask of the key that decides, each with a transition of its own
-)
+FEW_ASKED = 24  # things asked of the key that decides that have a transition each
 MAX_BETTER = 8  # ways to finish an object that are compared
 
 Possible = Callable[[Expr], bool]
@@ -283,9 +281,7 @@ class CountingMatcher(ObjectMatcher):
             ways = observed if are_few else (self._costs.union(observed),)
             return [Transition(only, after, observed) for only in ways]
         wanted: dict[Expr, None] = {}
-        together: dict[
-            Numbers, dict[Expr, None]
-        ] = {}  # of open branches, by those that may not hold
+        together: dict[Numbers, dict[Expr, None]] = {}  # of open ones, by those that may not hold
         for i in self._possibly_last(at.failed, settled):
             beside = (j for j in settled if j != i and not self._fails_beside(j, i, gone))
             others = frozenset(beside)
