@@ -26,6 +26,7 @@ MAX_TRIED = 10_000  # texts that were read before, tried before a new one is fou
 TIMES, SPARE = 4, 10_000  # the greedy search gives up after TIMES * bytes + SPARE lexemes
 ASTRAY = 60  # in place of SPARE at first: with more lexemes the bound was too low
 MAX_SEEN, MAX_STEPS = 5_000, 50_000  # positions and steps of the A* search
+MAX_IN_VAIN = 500  # states of a lexeme that are looked at after the best way to end it
 FEW_WAYS = 2  # to end a lexeme that are followed where all would be too many
 MAX_WORK = 40_000  # units of one search
 MAX_BYTES = 1 << 24  # of a completion
@@ -151,14 +152,21 @@ class Completions:
         return None
 
     def _ways(self, position: int) -> list[Way]:
-        """The ways in which the current lexeme can end, as far as one of them may be best."""
+        """The ways in which the current lexeme can end, as far as one of them may be best.
+
+        After the best of them it looks no further than MAX_IN_VAIN states: the machine's bound may
+        say too little of what must follow.
+        """
         found: list[Way] = []
         best: int | None = None
+        in_vain = 0
         for way in self._ways_and_bounds(position):
+            in_vain += 1
             if not isinstance(way, int):
                 found.append(way)
-                best = way.size if best is None else min(best, way.size)
-            elif best is not None and best <= way:
+                if best is None or way.size < best:
+                    best, in_vain = way.size, 0
+            elif best is not None and (best <= way or in_vain > MAX_IN_VAIN):
                 break
         return found
 

@@ -509,6 +509,8 @@ class CountingMatcher(ObjectMatcher):
         bad = ((key, self._member_size(key, cost_of(self._bad(key)))) for key in left)
         shared = {key: size for key, size in bad if size is not None}
         sum_of = {i: sum(sizes.values()) - _size_of(failing.get(i)) for sizes, i in possible}
+        if decides:
+            sum_of = {i: size + (cost_of(self._decided_by(i)) or 0) for i, size in sum_of.items()}
         possible.sort(key=lambda x: (x[1] not in settled, sum_of[x[1]]))
         ways: list[Sizes] = []
         for sizes, i in possible:

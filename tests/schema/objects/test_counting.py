@@ -7,6 +7,7 @@ from itertools import combinations, permutations, product
 from random import Random
 from typing import Any
 
+import jsonschema
 import pytest
 
 import structgen as sg
@@ -264,6 +265,23 @@ def test_a_text_goes_on_with_what_makes_all_other_branches_fail() -> None:
     end = c.shortest_completion(c.advance_bytes(c.start, begun))
     assert json_decider({"oneOf": deciding(10)})(begun + end)
     assert len(json.loads(begun + end)) == 5
+
+
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_a_value_that_decides_is_completed_though_much_must_follow(order: str) -> None:
+    """Many branches take an address as the value, and all but one have to fail by other members."""
+    texts = [{"type": "string", "format": name} for name in ("email", "ipv4", "date")]
+    asked = [texts[i // 2 % 3] if i % 2 else {"type": "number", "minimum": i} for i in range(60)]
+    branches = [
+        {"type": "object", "properties": {"v": value, f"own{i}": WHOLE}, "required": ["v"]}
+        for i, value in enumerate(asked)
+    ]
+    c = sg.compile(sg.JsonSchema({"oneOf": branches}, property_order=order), BYTES)
+    begun = b'{"v": "ab'
+    end = c.shortest_completion(c.advance_bytes(c.start, begun))
+    checker = jsonschema.FormatChecker(("email", "ipv4", "date"))
+    validator = jsonschema.Draft202012Validator({"oneOf": branches}, format_checker=checker)
+    assert validator.is_valid(json.loads(begun + end))
 
 
 def test_reports_do_not_multiply_branches() -> None:
