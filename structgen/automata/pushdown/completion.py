@@ -296,6 +296,7 @@ class Completions:
                 more = None if after < 0 else self._ending(after >> 32, refused.terminal)
                 if more is None:
                     continue
+                checkpoint()
                 begun = path + bytes((byte,))
                 ending = more._replace(path=begun + more.path)
                 found = self._after(position, ending)

@@ -25,7 +25,7 @@ from structgen.util.cached import cached_attribute
 from structgen.util.cancellation import checkpoint
 
 MAX_STEPS = 20_000  # of one search for the rest of an array
-FEW_COUNTED = 6  # counted children of which items are looked for that fit several
+FEW_COUNTED = 4  # counted children of which items are looked for that fit several
 
 Counts = tuple[int, ...]  # for each of `ArrayAlt.contains`, how many items have fitted
 
