@@ -105,7 +105,7 @@ def test_the_work_grows_with_the_number_of_tags_not_of_their_sets(
 
 
 def test_an_array_is_completed_that_must_hold_what_several_items_may() -> None:
-    """Each of six conditions on what is inside of items gets an item; no search goes on for ever."""
+    """Each of six conditions on what is inside of items gets an item; no search goes on and on."""
     tags = [{"properties": {"tags": {"contains": {"const": f"t{i}"}}}} for i in range(6)]
     schema: Any = {
         "type": "array",
