@@ -305,7 +305,9 @@ class JsonMachine(Machine[JsonFrame]):
         return None if after is None else NewText(after)
 
     def _key(self, frame: JsonFrame, key: str) -> JsonFrame | None:
-        """The frame after a key."""
+        """The frame after a key; None also where it came before, which not all threads know of."""
+        if any(key in t.progress.seen for t in frame.threads):
+            return None
         taken = [
             (t, transition)
             for t in frame.threads
@@ -468,7 +470,9 @@ class JsonMachine(Machine[JsonFrame]):
                     key_classes.append(key_class)
                     for keys in t.matcher.languages_of(key_class, t.progress):
                         languages[keys] = languages.get(keys, False) or key_class.by_text
-        if alone and matcher.spans and (by_class or not matcher.next_unnamed(progress)):
+        # keys that other threads named before are refused by name: the engine has not noted them
+        spans = alone and matcher.spans and not progress.seen
+        if spans and (by_class or not matcher.next_unnamed(progress)):
             by_class = True
             frame.low, frame.high = matcher.span(progress)
             names = matcher.named if key_classes or frame.low < frame.high else None

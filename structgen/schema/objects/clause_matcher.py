@@ -567,7 +567,9 @@ class ClauseMatcher(ObjectMatcher):
             slots = self._slots(at, least)
         fill = self._fill(at, cost_of, least or 0)
         likely, most = self._likely_after(at), self._most_left(at)
-        ways = completions(at.open_clauses, slots, cost_of, fill, most, likely)
+        ways = completions(
+            at.open_clauses, slots, cost_of, fill, most, likely, size_of=self._member_size
+        )
         found = min(islice(ways, MAX_BETTER), key=_bytes, default=None)
         if final:
             self._least_known[at, least] = found

@@ -29,6 +29,7 @@ without that search; it never says yes where the search says no.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from structgen.errors import BudgetError
@@ -102,6 +103,8 @@ class Slot(NamedTuple):
 
 #: by the key of members that may complete an object, their bytes
 Sizes = dict[str, int]
+#: the bytes of a member, from its key and the cost of its value
+SizeOf = Callable[[str, int | None], int | None]
 
 
 class Assignment(NamedTuple):
@@ -161,12 +164,14 @@ def completions(
     most: int | None = None,
     likely: Container[Literal] = (),
     tries: int = MAX_TRIES,
+    size_of: SizeOf | None = None,
 ) -> Iterator[Sizes]:
     """Search for the ways to satisfy all clauses: what `fill` makes of each full assignment.
 
     fill: sizes of the members still to come, in bytes; None if the assignment cannot be used after
     all. most: how many members may still come, None for any number. likely: literals that
     are tried first. Raises BudgetError after so many `tries`, extensions that have led to nothing.
+    size_of: of the choices for a clause those that add least are tried first then.
     """
     if any(cost_of(slot.child) is None for slot in slots if slot.required):
         return
@@ -198,6 +203,8 @@ def completions(
         options = list(_extensions(literals, assignment, cost_of))
         if most is not None:
             options = [o for o in options if len(required.union(o.claims)) <= most]
+        if size_of is not None:
+            options.sort(key=partial(_added, assignment, cost_of, size_of))
         stack += ((done + 1, option) for option in reversed(options))  # the first comes first
         tries -= 1
         if tries < 0:
@@ -224,6 +231,23 @@ def greedily_completes(
 
 def _first(pair: tuple[int, Clause]) -> int:
     return pair[0]
+
+
+def _added(
+    before: Assignment,
+    cost_of: CostOf,
+    size_of: SizeOf,
+    after: Assignment,
+) -> int:
+    """The bytes that the members claimed for one more literal add."""
+    added = 0
+    for key, claim in after.claims.items():
+        if before.claims.get(key) is not claim:
+            comes = key in before.claims or before.slots[key].required
+            known = cost_of(before.child(key)) if comes else None
+            cost = cost_of(after.child(key)) or 0
+            added += cost - known if known is not None else size_of(key, cost) or 0
+    return added
 
 
 def _extensions(

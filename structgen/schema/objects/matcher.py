@@ -342,8 +342,13 @@ class ObjectMatcher:
         left = tuple([left for _, left in self.next_key_classes(at)])
         if self.key_rules is None or not left:
             return left
-        read = complement(words(at.seen))  # or a key that was read could begin once more
-        return (*left, *(intersect(keys, read) for keys in self.key_rules.rule_languages))
+        # or a key that was read could begin once more, or a name that may not come
+        others = intersect(complement(words(at.seen)), self._all_but_names)
+        return (*left, *(intersect(keys, others) for keys in self.key_rules.rule_languages))
+
+    @cached_attribute
+    def _all_but_names(self) -> Regex:
+        return complement(words(self.names))
 
     def next_key_classes(self, at: Progress) -> list[tuple[KeyClass, Regex]]:
         """The classes of which keys may come next, and the language of these keys."""

@@ -501,3 +501,38 @@ def test_a_completion_is_found_where_a_value_has_to_meet_several_conditions(seed
     begun = b'{"a":{"other":['
     text = begun + constraint.shortest_completion(constraint.advance_bytes(constraint.start, begun))
     assert json_decider(schema)(text)
+
+
+CHEAP = [  # a schema, how a text begins, and how it may go on
+    (
+        {"not": {"properties": {"b": {"enum": ["a", 0]}, "c": False},
+                 "patternProperties": {"b": {"const": 0}, "a|c": {"enum": [0]}},
+                 "unevaluatedProperties": False}},
+        b"{", b'"":0}',
+    ),
+    (
+        {"not": {"properties": {"c": {"maxLength": 0}}, "patternProperties": {"b": True},
+                 "unevaluatedProperties": {"enum": [1, "a"]}},
+         "if": {"required": ["b"], "patternProperties": {"[ab]": {"const": None}}}},
+        b'{"d":1,', b'"":2}',
+    ),
+    (
+        {"oneOf": [{}, {"additionalProperties": False}],
+         "not": {"additionalProperties": {"const": "a"}, "maxProperties": 1, "required": ["a"],
+                 "patternProperties": {"b": {"const": {"a": 0}}, "[ab]": {"enum": [0]}}}},
+        b"", b'{"":0}',
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "begun", "rest"), CHEAP)
+def test_of_the_ways_to_break_a_schema_the_shortest_is_found(
+    schema: dict[str, Any], begun: bytes, rest: bytes
+) -> None:
+    """Members that add little are tried first: there are more ways than are compared."""
+    wanted = {"type": "object", **schema}
+    assert json_decider(wanted)(begun + rest)
+    c = sg.compile(sg.JsonSchema(wanted, property_order="any", whitespace="any"), BYTES)
+    found = c.shortest_completion(c.advance_bytes(c.start, begun))
+    assert json_decider(wanted)(begun + found)
+    assert len(found) <= len(rest)

@@ -174,3 +174,20 @@ def test_objects_that_require_other_members_share_the_classes_of_their_keys() ->
     matchers = [t.matcher for t in frame.threads]
     assert len(matchers) == len(names)
     assert len({id(matcher.all_key_classes) for matcher in matchers}) == 1
+
+
+def test_a_name_that_may_not_come_is_not_begun_for_what_patterns_ask() -> None:
+    """`c` needs `b`, and there is room for one: no text goes on with it."""
+    once = {"maxProperties": 1, "patternProperties": {"a|c": True}}
+    known = {
+        "dependentRequired": {"c": ["b"]},
+        "patternProperties": {"[ab]": True, "a|c": {"enum": [0]}},
+        "unevaluatedProperties": False,
+    }
+    letter = {"additionalProperties": False, "patternProperties": {"^.$": True}}
+    schema = {"type": "object", "if": {"maxProperties": 0}, "else": letter, "allOf": [once, known]}
+    c = sg.compile(sg.JsonSchema(schema, property_order="any"), BYTES)
+    assert c.advance_bytes(c.start, b'{"c') == sg.DEAD
+    for begun in (b'{"a', b'{"b'):
+        state = c.advance_bytes(c.start, begun)
+        assert c.is_accepting(c.advance_bytes(state, c.shortest_completion(state)))

@@ -941,3 +941,38 @@ def test_of_infinitely_many_values_some_are_left_without_a_few(
     booleans = frozenset(map(value_of, (True, False)))
     none = conjoin(few.one_of(booleans), few.negation(few.one_of(booleans)))
     assert not few.satisfiable(none)
+
+
+NO_A = {"propertyNames": {"not": {"const": "a"}}}
+TOLD_APART = [  # a key is a name of one alternative, or alone in its class, and any key of another
+    [{"minProperties": 1}, {"not": NO_A}],
+    [{"minProperties": 2}, {"not": NO_A}, {"maxProperties": 1, **NO_A}],
+    [{"required": ["b"]}, {"not": NO_A}],
+    [{"properties": {"c": True}}, {"additionalProperties": {"const": 0}}],
+    [
+        {"properties": {"c": True}, "dependentRequired": {"a": ["c"]}},
+        {"additionalProperties": {"const": 0}},
+    ],
+]
+
+
+@pytest.mark.parametrize("alternatives", TOLD_APART)
+@pytest.mark.parametrize("order", ["any", "declared"])
+def test_no_key_comes_twice_that_alternatives_read_in_different_ways(
+    order: Any, alternatives: list[Any]
+) -> None:
+    """One alternative reads it as a name, another as any key: it has come for both."""
+    schema = {"type": "object", "anyOf": alternatives}
+    decide = json_decider(schema)
+    c = sg.compile(sg.JsonSchema(schema, property_order=order, whitespace="compact"), BYTES)
+    for count in (1, 2, 3, 4):
+        for keys in product("abc", repeat=count):
+            for last in "01":
+                values = [*"0" * (count - 1), last]
+                members = [f'"{k}":{v}' for k, v in zip(keys, values, strict=True)]
+                text = ("{" + ",".join(members) + "}").encode()
+                state = c.advance_bytes(c.start, text)
+                accepted = state != sg.DEAD and c.is_accepting(state)
+                assert not accepted or decide(text), text
+                if order == "any":
+                    assert accepted == decide(text), text
