@@ -5,7 +5,8 @@ asks of it. A branch holds in the end if it has not failed, and all keys that it
 long as it has a key of its own to come that may make it fail, by a value or by being left out, it
 is *open*: whether it holds will not matter to any other branch. Else it is *settled*. So there is
 an end at which exactly one branch holds if and only if at most one branch is settled, and not all
-have failed; or if the key that decides is still to come, and some value of it leaves that.
+have failed; or if what is still to come may leave that: the key that decides by its value, or keys
+that branches share by making all of these fail at once.
 
 In declared order a name may be passed: it does not come any more, and the branches that require it
 fail.
