@@ -143,6 +143,8 @@ def one_of(s: Subschema) -> None:
     the negations of those that it may overlap with.
     """
     forms = [s.normal_form(schema, "oneOf", i) for i, schema in enumerate(s.listed("oneOf"))]
+    if len(forms) > 1 and all(form.has_all_but_objects for form in forms):
+        forms = [replace(NOTHING, objects=form.objects) for form in forms]  # others fit them all
     context = s.sole_objects()
     many = len(forms) >= MANY_BRANCHES and not s.schemas.tracks_evaluation
     branches = told_apart(forms, s.schemas.peek) if many else None

@@ -102,8 +102,7 @@ class _Asked(NamedTuple):
 
 def told_apart(forms: Sequence[NormalForm], peek: Peek) -> Branches | None:
     """The branches as keys of their own tell them apart; None where they don't."""
-    only_objects = not any(form.has_more_than_objects for form in forms)
-    if not (only_objects or all(form.has_all_but_objects for form in forms)):
+    if any(form.has_more_than_objects for form in forms):
         return None
     by_key: dict[str, list[_Asked]] = {}
     for i, form in enumerate(forms):

@@ -22,7 +22,7 @@ from structgen.errors import UnsatisfiableSchemaError
 from structgen.regular.regex import EMPTY, EPSILON
 from structgen.regular.syntax.ecma import parse
 from structgen.schema.json_schema import JsonSchema
-from structgen.schema.keywords import unevaluated
+from structgen.schema.keywords import keywords, unevaluated
 from structgen.schema.keywords.schemas import Schemas
 from structgen.schema.machine.frames import JsonFrame
 from structgen.schema.machine.lexemes import ScalarLanguages, value_start
@@ -976,3 +976,25 @@ def test_no_key_comes_twice_that_alternatives_read_in_different_ways(
                 assert not accepted or decide(text), text
                 if order == "any":
                     assert accepted == decide(text), text
+
+
+def test_what_fits_all_branches_does_not_make_tagged_objects_overlap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Branches that do not say `type` take every number and string: so none fits exactly one."""
+    compared = []
+    monkeypatch.setattr(keywords, "telling_keys", lambda *forms: compared.append(forms))
+    branches = [
+        {"properties": {"kind": {"const": f"k{i}"}, "of": {"minLength": i}}, "required": ["kind"]}
+        for i in range(30)
+    ]
+    schema = {"$schema": DIALECTS[2020], "oneOf": branches}
+    values: list[Any] = [
+        1, "a", None, [], {}, {"kind": 3}, {"of": "ab"},
+        {"kind": "k3"}, {"kind": "k3", "of": "ab"}, {"kind": "k2", "of": "ab"},
+    ]  # fmt: skip
+    for order in ("declared", "any"):
+        spec = sg.JsonSchema(schema, property_order=order, whitespace="compact")
+        texts = [json.dumps(value, separators=(",", ":")).encode() for value in values]
+        laws.accepts_exactly(sg.compile(spec, BYTES), texts, json_decider(schema))
+    assert not compared
