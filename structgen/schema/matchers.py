@@ -87,7 +87,8 @@ class Matchers(FiniteValues):
         if branches is None:
             return map(self.object_matcher, form.objects)
         if form not in self._counting:
-            self._counting[form] = CountingMatcher(branches, self, self._declared)
+            declared = self._declared and bool(branches.order)
+            self._counting[form] = CountingMatcher(branches, self, declared)
         return (self._counting[form],)
 
     def object_matcher(self, alt: ObjectAlt) -> ObjectMatcher:

@@ -38,7 +38,7 @@ class Branch(NamedTuple):
 class Branches(NamedTuple):
     """Some branches: what holds in any case, and the key that decides, if there is one.
 
-    order: all names in declared order, where that matters.
+    order: all names in declared order; none where any order is allowed.
     """
 
     common: ObjectAlt
@@ -47,7 +47,12 @@ class Branches(NamedTuple):
     order: tuple[str, ...] = ()
 
     def in_declared_order(self, forms: Sequence[NormalForm]) -> Branches | None:
-        """The same with an order in which the names of each branch have theirs; None if none is."""
+        """The same with an order in which the names of each branch have theirs; None if none is.
+
+        Branches that only require keys declare none, and leave the order free.
+        """
+        if not any(group.named for form in forms for group in form.objects[0].groups):
+            return self
         order: TopologicalSorter[str] = TopologicalSorter()
         for form in forms:
             names = names_of(form.objects[0])

@@ -159,6 +159,10 @@ def test_names_keep_the_order_that_each_branch_gives_them() -> None:
     assert is_accepted(c, {"do7": {"a": 1}, "do9": 1})
     assert not is_accepted(c, {"do9": 1, "do7": {"a": 1}})
     assert not is_accepted(c, {"do7": {"a": 1}, "do9": {}})
+    free = in_order({"type": "object", "oneOf": [{"required": [f"k{i}"]} for i in range(400)]})
+    assert is_accepted(free, {"x": 0, "k399": 1})
+    assert is_accepted(free, {"k399": 1, "x": 0})
+    assert not is_accepted(free, {"k3": 1, "x": 0, "k9": 1})
     other_way = {"properties": {"note": TEXT, "do": WHOLE}, "required": ["do"], "type": "object"}
     either = in_order({"oneOf": [*own_keys(12), other_way]})
     assert is_accepted(either, {"note": "x", "do": 1})
