@@ -21,7 +21,7 @@ from structgen.regular.numbers.set_operations import told_apart_alike
 from structgen.regular.regex import EMPTY, Regex
 from structgen.schema.normal_form.alternatives import conjoin_objects
 from structgen.schema.normal_form.expressions import TRUE, Expr, conjoin
-from structgen.schema.normal_form.forms import NormalForm, ObjectAlt, PropertyGroup
+from structgen.schema.normal_form.forms import NormalForm, ObjectAlt, PropertyGroup, names_of
 
 MAX_KINDS = 8  # of numbers that the key that decides may have
 Peek = Callable[[Expr], NormalForm | None]  # the normal form, None while it is being made
@@ -90,11 +90,6 @@ class Branches(NamedTuple):
         for branch in self.branches:
             yield from branch.own.values()
             yield branch.decided_by
-
-
-def names_of(o: ObjectAlt) -> list[str]:
-    """The names of an alternative in declared order."""
-    return [*dict.fromkeys((*(name for group in o.groups for name in group.named), *o.required))]
 
 
 class _Asked(NamedTuple):

@@ -29,7 +29,7 @@ from structgen.schema.normal_form.alternatives import (
     simplified,
     without_subsumed,
 )
-from structgen.schema.normal_form.branches import Branches, names_of
+from structgen.schema.normal_form.branches import Branches
 from structgen.schema.normal_form.expressions import FALSE, TRUE, Expr, conjoin
 from structgen.schema.normal_form.forms import (
     ANY_OBJECT,
@@ -41,6 +41,7 @@ from structgen.schema.normal_form.forms import (
     NormalForm,
     ObjectAlt,
     PropertyGroup,
+    names_of,
 )
 from structgen.util.cancellation import checkpoint
 

@@ -114,6 +114,11 @@ class ObjectAlt:
     tags: dict[str, frozenset[Value]] | None = field(default=None, init=False)
 
 
+def names_of(o: ObjectAlt) -> list[str]:
+    """The names of an alternative in declared order."""
+    return [*dict.fromkeys((*(name for group in o.groups for name in group.named), *o.required))]
+
+
 class Contains(NamedTuple):
     """Of the items from index `start` on, at least `least` and at most `most` fit `child`.
 

@@ -144,9 +144,9 @@ class CountingMatcher(ObjectMatcher):
         """The branches of whose own some keys are."""
         return {i for key in keys for i in self._owners.get(key, ())}
 
-    def _may_decide(self, at: Progress) -> bool:
-        """Whether the key that decides is still to come."""
-        return self._deciding is not None and self._deciding not in self._gone(at)
+    def _may_decide(self, gone: frozenset[str]) -> bool:
+        """Whether the key that decides is still to come, when some names cannot come any more."""
+        return self._deciding is not None and self._deciding not in gone
 
     def _can_be_counted(self, seen: frozenset[str], failed: Numbers, settled: Numbers) -> bool:
         """Whether exactly one branch can hold, if some have failed and some are settled."""
@@ -154,7 +154,7 @@ class CountingMatcher(ObjectMatcher):
             return False
         if len(settled) < 2:
             return True
-        decides = self._deciding is not None and self._deciding not in seen
+        decides = self._may_decide(seen)
         left = self._shared - seen
         if not decides and not left:
             return False
@@ -490,14 +490,14 @@ class CountingMatcher(ObjectMatcher):
     def _completion(self, at: Progress, settled: Numbers, cost_of: CostOf) -> Sizes | None:
         """The members that finish an object, by key their bytes: the best of some ways found."""
         found: Sizes = {}
-        decides = self._may_decide(at)
+        gone = self._gone(at)
+        decides = self._may_decide(gone)
         for key in self.missing(at):
             if key != self._deciding:
                 size = self._member_size(key, cost_of(self.child(key)))
                 if size is None:
                     return None
                 found[key] = size
-        gone = self._gone(at)
         left = sorted(self._shared - gone)
         if len(settled) > 1 and not (decides or left):
             return None

@@ -28,7 +28,7 @@ from structgen.regular.regex import (
 from structgen.regular.words import WordRange, is_spellable, word_range
 from structgen.schema.normal_form.expressions import TRUE, Children, Expr, conjoin
 from structgen.schema.normal_form.finite_values import FiniteValues
-from structgen.schema.normal_form.forms import Clause, ObjectAlt
+from structgen.schema.normal_form.forms import Clause, ObjectAlt, names_of
 from structgen.schema.normal_form.logic import group_child
 from structgen.schema.normal_form.progress import (
     CostOf,
@@ -55,8 +55,7 @@ class ObjectMatcher:
         self.declared = declared
         self._costs = costs
         self.required = frozenset(alt_.required)
-        named = [name for group in alt_.groups for name in group.named]
-        self.names = tuple(dict.fromkeys((*named, *alt_.required)))  # in declared order
+        self.names = tuple(names_of(alt_))
         self._index = {name: i for i, name in enumerate(self.names)}
         # whether the number of members matters; whether neither that nor clauses do
         self.is_bounded = alt_.least > 0 or alt_.most is not None

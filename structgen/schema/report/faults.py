@@ -162,6 +162,7 @@ def _fits(spec: JsonSchema, options: dict[str, Any], data: bytes) -> bool:
 def _validator(spec: JsonSchema) -> Any:
     """A validator of the jsonschema library that judges as structgen does; it fetches nothing."""
     import jsonschema
+    from jsonschema import Draft201909Validator
     from jsonschema.validators import extend, validator_for
     from jsonschema_specifications import REGISTRY
 
@@ -181,12 +182,9 @@ def _validator(spec: JsonSchema) -> Any:
         keyword: _reference(keyword, base.VALIDATORS[keyword])
         for keyword in REFERENCES & base.VALIDATORS.keys()
     }
-    unevaluated = jsonschema.Draft201909Validator.VALIDATORS["unevaluatedProperties"]
-    if "unevaluatedProperties" in base.VALIDATORS:
-        unevaluated = base.VALIDATORS["unevaluatedProperties"]
-        own["unevaluatedProperties"] = partial(_unevaluated_properties, unevaluated)
-    else:
-        own[CLOSES] = partial(_unevaluated_properties, unevaluated)
+    of = base if draft >= 2019 else Draft201909Validator  # the first draft that has it
+    keyword = "unevaluatedProperties" if draft >= 2019 else CLOSES
+    own[keyword] = partial(_unevaluated_properties, of.VALIDATORS["unevaluatedProperties"])
     if "dependencies" not in base.VALIDATORS:
         own["dependencies"] = jsonschema.Draft7Validator.VALIDATORS["dependencies"]
     registry = REGISTRY if spec.registry is None else REGISTRY.combine(spec.registry)
